@@ -1,0 +1,61 @@
+/* Every ceiling of GSRT: value, unit, reason. No queue, loop, retry or buffer without an entry here.
+ * Inputs are checked against these before anything is allocated.
+ */
+#ifndef GSRT_BASE_LIMITS_H
+#define GSRT_BASE_LIMITS_H
+
+/* ranks and processes */
+#define GSRT_RANK_COUNT_MAX 1024  /* ranks of one job; addresses carry 16 bits */
+#define GSRT_STAGE_COUNT_MAX 256  /* pipeline stages of a plan */
+#define GSRT_GROUP_RANKS_MAX 64   /* ranks of one stage: a bit mask of members fits a word */
+#define GSRT_THREAD_COUNT_MAX 256 /* compute threads of one rank */
+
+/* models */
+#define GSRT_LAYER_COUNT_MAX 1024       /* layers of a model */
+#define GSRT_TENSOR_COUNT_MAX 65536     /* tensors of a model file */
+#define GSRT_TENSOR_DIM_COUNT_MAX 4     /* GGUF's own limit */
+#define GSRT_DIM_MAX (1u << 24)         /* one dimension of a matrix that we compute with */
+#define GSRT_NAME_BYTES_MAX 256         /* tensor and key names */
+#define GSRT_METADATA_COUNT_MAX 65536   /* key-value pairs of a GGUF file */
+#define GSRT_TEXT_BYTES_MAX (16u << 20) /* one string of a model file */
+#define GSRT_VOCAB_COUNT_MAX (1u << 20) /* tokens of a vocabulary */
+#define GSRT_CONTEXT_MAX (1u << 20)     /* positions of one request */
+#define GSRT_HEAD_DIM_MAX 512           /* elements of one attention head */
+
+/* work */
+#define GSRT_REQUEST_COUNT_MAX 4096      /* requests of one scenario */
+#define GSRT_PROMPT_BYTES_MAX (4u << 20) /* prompt text of one request */
+#define GSRT_BATCH_ROWS_MAX 512          /* rows (tokens) of one step: the prefill block that caches well */
+#define GSRT_BATCH_SEQUENCES_MAX 256     /* requests of one step */
+#define GSRT_KV_BLOCK_POSITIONS 64       /* positions of one KV block = of one canonical attention block */
+
+/* messages */
+#define GSRT_BODY_BYTES_MAX (1u << 20)      /* msgpack body of one envelope */
+#define GSRT_HEADER_BYTES_MAX 128           /* msgpack header of one envelope */
+#define GSRT_PAYLOAD_BYTES_MAX (256u << 20) /* payload beside one envelope */
+#define GSRT_INBOX_MESSAGES_MAX 65536       /* messages waiting for one actor */
+#define GSRT_SENDS_IN_FLIGHT_MAX 64         /* sends in flight to one peer: below UCX's shared-memory FIFO (256) */
+#define GSRT_MSGPACK_DEPTH_MAX 8            /* nesting of a msgpack value from outside */
+#define GSRT_MSGPACK_ITEMS_MAX 1048576      /* elements of one msgpack array or map from outside */
+
+/* files */
+#define GSRT_SCENARIO_BYTES_MAX (8u << 20)    /* scenario YAML */
+#define GSRT_YAML_DEPTH_MAX 32                /* nesting of a YAML document */
+#define GSRT_YAML_NODES_MAX 262144            /* nodes of a YAML document */
+#define GSRT_TRACE_FRAME_BYTES_MAX (1u << 20) /* one frame of a trace */
+
+/* actors */
+#define GSRT_ACTOR_COUNT_MAX 1048576 /* actors alive on one rank */
+#define GSRT_TIMER_COUNT_MAX 65536   /* timers armed on one rank */
+
+#if GSRT_RANK_COUNT_MAX > 65535
+#error "GSRT_RANK_COUNT_MAX: an actor's address holds the birth rank in 16 bits"
+#endif
+#if GSRT_SENDS_IN_FLIGHT_MAX >= 256
+#error "GSRT_SENDS_IN_FLIGHT_MAX: past UCX's shared-memory FIFO a dead peer can leave sends pending for ever"
+#endif
+#if GSRT_GROUP_RANKS_MAX > 64
+#error "GSRT_GROUP_RANKS_MAX: member sets are 64-bit masks"
+#endif
+
+#endif
