@@ -1,0 +1,61 @@
+/* A plan: which rank executes which part of the workload.
+ *
+ * Stages are runs of layers, in pipeline order; stage 0 also embeds, the last one also computes the logits. A stage is
+ * carried by a group of ranks (its members, in order); inside the group tensors are split by `split`, a share per
+ * member. A split gives each member a contiguous run of units of every split value (query heads, output chunks,
+ * vocabulary rows), apportioned by largest remainder, ties to the lowest member; zero units are legal.
+ *
+ * Pure: no MPI, no UCX, no clock. A plan is built (from a scenario), checked once against the workload and the number
+ * of ranks, and from then on read-only.
+ */
+#ifndef GSRT_PLACEMENT_PLAN_H
+#define GSRT_PLACEMENT_PLAN_H
+
+#include "base/buffer.h"
+#include "placement/workload.h"
+
+typedef enum gsrt_exchange {
+    GSRT_EXCHANGE_AUTO,   /* the cheaper of the two for each product, by bytes and hops (placement/exchange rule) */
+    GSRT_EXCHANGE_GATHER, /* gather the inputs, split the outputs */
+    GSRT_EXCHANGE_REDUCE, /* split over K wherever the shares are whole chunks; gather elsewhere */
+} gsrt_exchange;
+
+typedef struct gsrt_plan_stage {
+    uint32_t layer_first, layer_last; /* inclusive */
+    uint32_t member_count;            /* >= 1 */
+    uint32_t *ranks;                  /* [member_count] */
+    uint32_t *shares;                 /* [member_count], relative; all equal when the scenario gives none */
+} gsrt_plan_stage;
+
+typedef struct gsrt_plan {
+    gsrt_arena arena;
+    gsrt_plan_stage *stages;
+    uint32_t stage_count;
+    uint32_t *spares;
+    uint32_t spare_count;
+    gsrt_exchange exchange;
+} gsrt_plan;
+
+/* Room for stage_count stages, zeroed; owned; NULL: no memory. */
+gsrt_plan *gsrt_plan_create(uint32_t stage_count);
+gsrt_plan *gsrt_plan_free(gsrt_plan *plan);
+
+/* Check the plan against the workload (NULL: only what does not need one) and rank_count.
+ * Each layer exactly once and in order; ranks below rank_count (else GSRT_EINFEASIBLE: "needs N ranks"), no rank in two
+ * roles, shares not all zero. `file` is named in *diag; places are the scenario's ("plan.stages[1].ranks").
+ * GSRT_OK | GSRT_EINPUT | GSRT_EINFEASIBLE. */
+GSRT_MUST_CHECK gsrt_status gsrt_plan_check(const gsrt_plan *plan, const gsrt_workload *workload, uint32_t rank_count,
+                                            const char *file, gsrt_diag *diag);
+
+/* Stage and member of `rank`; false: it has none (spare or idle). */
+bool gsrt_plan_role_of(const gsrt_plan *plan, uint32_t rank, uint32_t *out_stage, uint32_t *out_member);
+
+/* Apportion `unit_count` units over shares[count] by largest remainder (Hamilton), ties to the lowest index.
+ * out_first[count + 1]: member i has units [out_first[i], out_first[i + 1]). Exact integer arithmetic. Sum of the
+ * shares > 0. source: Balinski & Young, "Fair Representation". */
+void gsrt_apportion(uint32_t unit_count, const uint32_t *shares, uint32_t count, uint32_t *out_first);
+
+/* One line per stage, for people. Errors as gsrt_buffer_append. */
+GSRT_MUST_CHECK gsrt_status gsrt_plan_print(const gsrt_plan *plan, const gsrt_workload *workload, gsrt_buffer *out);
+
+#endif
