@@ -1,0 +1,85 @@
+/* A scenario: everything that a run is asked to do, read from YAML (docs/scenario.md,
+ * docs/schemas/scenario.schema.json).
+ *
+ * Read once, resolved (defaults filled in, paths made relative to the scenario's file, --set applied), then read-only.
+ * Unknown keys are errors that suggest the nearest known one. All text is UTF-8.
+ */
+#ifndef GSRT_LAUNCH_SCENARIO_H
+#define GSRT_LAUNCH_SCENARIO_H
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/diag.h"
+#include "placement/plan.h"
+
+typedef struct gsrt_scenario_request {
+    const char *prompt;            /* NULL when prompt_tokens is given */
+    const uint32_t *prompt_tokens; /* [prompt_token_count] or NULL */
+    uint32_t prompt_token_count;
+    uint32_t max_tokens;
+    float temperature; /* default 0: greedy */
+    uint32_t top_k;    /* default 0: off */
+    float top_p;       /* default 1: off */
+    uint64_t seed;
+    bool is_ignoring_eos; /* ignore_eos */
+    const char *place;    /* "workload.requests[3]", for errors */
+} gsrt_scenario_request;
+
+typedef struct gsrt_scenario_device {
+    uint32_t rank;
+    const char *profile;   /* path of a profile's JSON; NULL: the CPU itself */
+    uint32_t thread_count; /* 0: runtime.threads */
+} gsrt_scenario_device;
+
+typedef struct gsrt_scenario_link { /* twin: */
+    double latency_us;              /* one way; default 5 */
+    double bandwidth_gbps;          /* bits: 10^9 bit/s; default 100 */
+} gsrt_scenario_link;
+
+typedef struct gsrt_scenario {
+    gsrt_arena arena;
+    const char *file; /* as the user gave it */
+    const char *name;
+    const char *model; /* resolved path */
+    gsrt_scenario_request *requests;
+    uint32_t request_count;
+    const char *contract;    /* "bitwise" (others: "not available yet", exit 2) */
+    gsrt_plan *plan;         /* owned; not yet checked against the workload */
+    bool is_verifying;       /* verify: reference */
+    const char *logits_file; /* output.logits, in the run directory unless absolute; NULL: none */
+    /* runtime: */
+    uint32_t thread_count;    /* runtime.threads, default 1: compute threads per rank */
+    uint32_t prefill_chunk;   /* runtime.prefill_chunk, default 512 rows, 1..GSRT_BATCH_ROWS_MAX */
+    uint32_t batch_requests;  /* runtime.batch, default 8: requests decoded together at most */
+    uint32_t kv_block_count;  /* runtime.kv_blocks: default 0 = as many as the requests need */
+    bool is_reusing_prefixes; /* runtime.prefix_reuse, default true */
+    bool is_packing;          /* runtime.packing, default true */
+    bool is_binding;          /* runtime.binding, default true; false: threads are not bound */
+    int32_t spin_us;          /* runtime.spin_us, default -1: 0 where ranks outnumber cores, else 20 */
+    /* fleet: and twin: */
+    gsrt_scenario_device *devices; /* fleet.devices; ranks not named have the CPU */
+    uint32_t device_count;
+    gsrt_scenario_link link;  /* twin.link */
+    uint32_t twin_rank_count; /* twin.ranks; default: as many as the plan names */
+    uint64_t twin_seed;       /* twin.seed, default 1 */
+    bool is_numeric_in_twin;  /* twin.numerics, default true */
+    double time_scale;        /* fleet.time_scale, default 1: stretches the simulated time of profiles */
+} gsrt_scenario;
+
+typedef struct gsrt_scenario_set {
+    const char *key;   /* dotted: "workload.model", "workload.requests[0].seed", "plan.exchange" */
+    const char *value; /* parsed as a YAML scalar or flow value */
+} gsrt_scenario_set;
+
+/* Read and resolve. *out owned. GSRT_OK | GSRT_EINPUT (with file, line and column, remedy) | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_scenario_read(const char *path, const gsrt_scenario_set *sets, size_t set_count,
+                                               gsrt_scenario **out, gsrt_diag *diag);
+/* The same from bytes; `path` names them in errors and anchors relative paths. */
+GSRT_MUST_CHECK gsrt_status gsrt_scenario_read_span(gsrt_span bytes, const char *path, const gsrt_scenario_set *sets,
+                                                    size_t set_count, gsrt_scenario **out, gsrt_diag *diag);
+gsrt_scenario *gsrt_scenario_free(gsrt_scenario *scenario);
+
+/* The resolved scenario as YAML: reading it again gives the same scenario (scenario.yaml of the run directory). */
+GSRT_MUST_CHECK gsrt_status gsrt_scenario_print(const gsrt_scenario *scenario, gsrt_buffer *out);
+
+#endif
