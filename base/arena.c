@@ -30,9 +30,11 @@ void gsrt_arena_fini(gsrt_arena *arena)
 void *gsrt_arena_take(gsrt_arena *arena, size_t count, size_t size)
 {
     size_t bytes;
-    if (!gsrt_size_mul(count, size, &bytes) || bytes > arena->bytes_max - arena->bytes_used)
+    if (!gsrt_size_mul(count, size, &bytes) || !gsrt_size_add(bytes, ALIGN - 1, &bytes))
         return NULL;
-    bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    bytes = bytes / ALIGN * ALIGN;
+    if (bytes > arena->bytes_max - arena->bytes_used)
+        return NULL;
     struct gsrt__arena_block *block = arena->blocks;
     if (block == NULL || block->capacity - block->used < bytes) {
         size_t capacity = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;

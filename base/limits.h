@@ -17,6 +17,8 @@
 #define GSRT_DIM_MAX (1u << 24)         /* one dimension of a matrix that we compute with */
 #define GSRT_NAME_BYTES_MAX 256         /* tensor and key names */
 #define GSRT_METADATA_COUNT_MAX 65536   /* key-value pairs of a GGUF file */
+#define GSRT_ARRAY_COUNT_MAX (1u << 24) /* elements of one array of a model file */
+#define GSRT_ALIGNMENT_MAX (1u << 20)   /* bytes; alignment of the tensors in a model file */
 #define GSRT_TEXT_BYTES_MAX (16u << 20) /* one string of a model file */
 #define GSRT_VOCAB_COUNT_MAX (1u << 20) /* tokens of a vocabulary */
 #define GSRT_CONTEXT_MAX (1u << 20)     /* positions of one request */

@@ -22,7 +22,7 @@ typedef enum gsrt_op_kind {
     GSRT_OP_EMBED,     /* out[r] = row token[r] of tensor, widened to f32; tensor [vocab, dim] */
     GSRT_OP_RMSNORM,   /* out[r] = in0[r] / sqrt(mean(in0[r]^2) + epsilon) * tensor; tensor [dim] */
     GSRT_OP_LINEAR,    /* out[r] = tensor * in0[r] (+ bias); tensor [outputs, inputs]; split by output units */
-    GSRT_OP_ROPE,      /* rotate pairs of every head of in0; in place of width heads*head_dim */
+    GSRT_OP_ROPE,      /* rotate pairs of every head of in0, width heads*head_dim; may be in place: out == in[0] */
     GSRT_OP_ATTENTION, /* in0 query [heads*head_dim], in1 key, in2 value [kv_heads*head_dim]; stores k and v in the
                           KV state of `layer`, then attends causally; out [heads*head_dim] */
     GSRT_OP_SWIGLU,    /* out = silu(in0) * in1, elementwise */
@@ -38,7 +38,7 @@ typedef enum gsrt_split_kind {
     GSRT_SPLIT_VOCAB,  /* units are vocabulary rows */
 } gsrt_split_kind;
 
-enum { GSRT_NO_INDEX = 0xffffffffu };
+#define GSRT_NO_INDEX UINT32_MAX /* an index that names nothing */
 
 typedef struct gsrt_tensor {
     const char *name;      /* as in the model file */
@@ -134,8 +134,9 @@ GSRT_MUST_CHECK gsrt_status gsrt_workload_add_region(gsrt_workload *workload, co
 /* item->rope is copied too. */
 GSRT_MUST_CHECK gsrt_status gsrt_workload_add_op(gsrt_workload *workload, const gsrt_op *item, uint32_t *out_index);
 
-/* Validate everything: shapes, indices, dangling values, each value written before it is read, head counts that divide,
- * limits. `file` is named in *diag. GSRT_OK | GSRT_EINPUT. */
+/* Validate everything: shapes, indices, dangling values, each value written once and before it is read, head counts
+ * that divide, limits (the numbered rules are in workload_check.c). `file` is named in *diag. GSRT_OK | GSRT_EINPUT |
+ * GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt_workload_check(const gsrt_workload *workload, const char *file, gsrt_diag *diag);
 
 const char *gsrt_op_kind_name(gsrt_op_kind kind);
