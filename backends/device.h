@@ -29,6 +29,8 @@ typedef struct gsrt_device_options {
     uint32_t cpu_first;    /* bind thread i to processing unit (cpu_first + i) mod count of those allowed */
     bool is_bound;         /* bind at all */
     bool is_packing;       /* pack matrices in the background */
+    uint32_t spin_us;      /* threads that wait for work spin this long before they block; 0 where ranks * threads
+                              outnumber cores */
     const struct gsrt_profile *profile; /* kind profile only; borrowed */
     uint64_t profile_seed;              /* noise of the truth */
     gsrt_device_done_fn *done;
@@ -65,6 +67,7 @@ typedef struct gsrt_device_facts {
     uint64_t memory_bytes_max;      /* profile: its memory; cpu: 0 */
     double energy_j, temperature_c; /* profile, simulated; else 0 */
     uint64_t throttled_ns;          /* profile */
+    uint64_t late_count;            /* profile: jobs whose simulated time had passed before the CPU was done */
 } gsrt_device_facts;
 
 /* A snapshot; owner thread. */

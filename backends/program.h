@@ -91,6 +91,10 @@ typedef struct gsrt_instr {
     const uint16_t *kv_of_head; /* ATTENTION: [head_count] KV head (in the share) of each query head; borrowed */
     uint32_t column_first;      /* PLACE: first column (elements) */
     uint32_t piece;             /* PLACE: index into the job's pieces */
+    /* TREE: where the shares of K were cut, as one past each share's last chunk, ascending (empty shares repeat a
+     * number), the last one the chunk count: in0 holds the subtrees of these shares one after the other. */
+    const uint32_t *chunk_ends; /* [share_count]; borrowed */
+    uint32_t share_count;
 } gsrt_instr;
 
 typedef struct gsrt_program {
