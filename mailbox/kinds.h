@@ -1,0 +1,162 @@
+/* The one table of message kinds. Encoder, decoder, validation and trace printing follow from it (mailbox/codec.h).
+ *
+ * GSRT_KINDS(K): K(NAME, number, name, scope). scope: WIRE = between ranks and locally, LOCAL = never accepted from
+ * another rank (carries pointers or is made by the runtime itself).
+ * GSRT_FIELDS_NAME(F): F(type, field, limit). Types:
+ *   u32 u64 i64 f32 f64 boolean          scalars (limit: largest legal value for u32/u64, 0 = any)
+ *   text bytes                           gsrt_span (limit: bytes)
+ *   u32s u64s f32s                       const T *field; uint32_t field_count (limit: elements)
+ * Body of kind NAME is the struct gsrt_msg_<name>. Numbers are part of the trace format: never reused.
+ */
+#ifndef GSRT_MAILBOX_KINDS_H
+#define GSRT_MAILBOX_KINDS_H
+
+#include "base/limits.h"
+#include "base/span.h"
+#include "mailbox/address.h"
+
+#define GSRT_KINDS(K)                                                                                                  \
+    /* the runtime's own */                                                                                            \
+    K(DOWN, 1, down, WIRE)                                                                                             \
+    K(EXIT, 2, exit, WIRE)                                                                                             \
+    K(TIMER, 3, timer, LOCAL)                                                                                          \
+    K(MONITOR, 4, monitor, WIRE)                                                                                       \
+    K(UNMONITOR, 5, unmonitor, WIRE)                                                                                   \
+    K(LINK, 6, link, WIRE)                                                                                             \
+    K(UNLINK, 7, unlink, WIRE)                                                                                         \
+    K(MOVED, 8, moved, WIRE)                                                                                           \
+    K(WRITABLE, 9, writable, LOCAL)                                                                                    \
+    K(ACK, 10, ack, WIRE)                                                                                              \
+    K(PING, 11, ping, WIRE)                                                                                            \
+    K(PONG, 12, pong, WIRE)                                                                                            \
+    /* a run */                                                                                                        \
+    K(START, 32, start, WIRE)                                                                                          \
+    K(READY, 33, ready, WIRE)                                                                                          \
+    K(ASK_FACTS, 34, ask_facts, WIRE)                                                                                  \
+    K(FACTS, 35, facts, WIRE)                                                                                          \
+    K(STOP, 36, stop, WIRE)                                                                                            \
+    /* a token's way */                                                                                                \
+    K(SUBMIT, 64, submit, WIRE)                                                                                        \
+    K(STEP, 65, step, WIRE)                                                                                            \
+    K(ACTIVATION, 66, activation, WIRE)                                                                                \
+    K(PIECE, 67, piece, WIRE)                                                                                          \
+    K(JOB, 68, job, LOCAL)                                                                                             \
+    K(JOB_DONE, 69, job_done, LOCAL)                                                                                   \
+    K(TOKENS, 70, tokens, WIRE)                                                                                        \
+    K(TOKEN, 71, token, WIRE)                                                                                          \
+    K(FINISHED, 72, finished, WIRE)                                                                                    \
+    K(LOGITS, 73, logits, WIRE)
+
+/* a call, a monitor or a link has ended: subject is gone. call = of the open call that ends with it, 0 for a monitor */
+#define GSRT_FIELDS_DOWN(F) F(u64, subject, 0) F(u64, call, 0) F(u32, reason, 0)
+#define GSRT_FIELDS_EXIT(F) F(u64, subject, 0) F(u32, reason, 0)
+#define GSRT_FIELDS_TIMER(F) F(u64, tag, 0)
+#define GSRT_FIELDS_MONITOR(F) F(u64, watcher, 0)
+#define GSRT_FIELDS_UNMONITOR(F) F(u64, watcher, 0)
+#define GSRT_FIELDS_LINK(F) F(u64, other, 0)
+#define GSRT_FIELDS_UNLINK(F) F(u64, other, 0)
+#define GSRT_FIELDS_MOVED(F) F(u64, subject, 0) F(u32, rank, GSRT_RANK_COUNT_MAX)
+#define GSRT_FIELDS_WRITABLE(F) F(u32, rank, GSRT_RANK_COUNT_MAX)
+#define GSRT_FIELDS_ACK(F) F(u64, value, 0)
+#define GSRT_FIELDS_PING(F) F(u64, number, 0) F(bytes, data, GSRT_BODY_BYTES_MAX - 64)
+#define GSRT_FIELDS_PONG(F) F(u64, number, 0) F(bytes, data, GSRT_BODY_BYTES_MAX - 64)
+
+/* node 0 -> every node: the resolved scenario (YAML) and the run directory */
+#define GSRT_FIELDS_START(F)                                                                                           \
+    F(text, file, 4096) F(text, directory, 4096) F(bytes, scenario, GSRT_BODY_BYTES_MAX - 16384)
+/* every node -> node 0: loaded, or why not (exit_code != 0) */
+#define GSRT_FIELDS_READY(F) F(u32, rank, GSRT_RANK_COUNT_MAX) F(u32, exit_code, 255) F(text, why, 2048)
+#define GSRT_FIELDS_ASK_FACTS(F) F(u32, rank, GSRT_RANK_COUNT_MAX)
+/* a rank's own account, for report.json: a JSON object */
+#define GSRT_FIELDS_FACTS(F) F(u32, rank, GSRT_RANK_COUNT_MAX) F(text, json, 65536)
+#define GSRT_FIELDS_STOP(F) F(u32, exit_code, 255)
+
+/* gateway -> scheduler: a request */
+#define GSRT_FIELDS_SUBMIT(F)                                                                                          \
+    F(u32, request, GSRT_REQUEST_COUNT_MAX)                                                                            \
+    F(u32s, prompt, GSRT_CONTEXT_MAX)                                                                                  \
+    F(u32, max_tokens, GSRT_CONTEXT_MAX)                                                                               \
+    F(f32, temperature, 0)                                                                                             \
+    F(u32, top_k, 0)                                                                                                   \
+    F(f32, top_p, 0)                                                                                                   \
+    F(u64, seed, 0)                                                                                                    \
+    F(boolean, is_ignoring_eos, 0)                                                                                     \
+    F(boolean, is_logits_wanted, 0)
+/* scheduler -> every region: rows of one step. Sequence i has row_counts[i] rows from positions[i] on; its KV blocks
+ * are the next block_counts[i] of blocks. wanted: rows whose logits are wanted; is_sampled and the five sampling arrays
+ * go with wanted. */
+#define GSRT_FIELDS_STEP(F)                                                                                            \
+    F(u64, step, 0)                                                                                                    \
+    F(u32s, tokens, GSRT_BATCH_ROWS_MAX)                                                                               \
+    F(u32s, requests, GSRT_BATCH_SEQUENCES_MAX)                                                                        \
+    F(u32s, row_counts, GSRT_BATCH_SEQUENCES_MAX)                                                                      \
+    F(u32s, positions, GSRT_BATCH_SEQUENCES_MAX)                                                                       \
+    F(u32s, block_counts, GSRT_BATCH_SEQUENCES_MAX)                                                                    \
+    F(u32s, blocks, GSRT_BODY_BYTES_MAX / 8)                                                                           \
+    F(u32s, wanted, GSRT_BATCH_ROWS_MAX)                                                                               \
+    F(u32s, is_sampled, GSRT_BATCH_ROWS_MAX)                                                                           \
+    F(f32s, temperatures, GSRT_BATCH_ROWS_MAX)                                                                         \
+    F(u32s, top_ks, GSRT_BATCH_ROWS_MAX)                                                                               \
+    F(f32s, top_ps, GSRT_BATCH_ROWS_MAX)                                                                               \
+    F(u64s, seeds, GSRT_BATCH_ROWS_MAX)                                                                                \
+    F(boolean, is_logits_wanted, 0)
+/* stage -> next stage; payload f32 [rows, dim] */
+#define GSRT_FIELDS_ACTIVATION(F) F(u64, step, 0)
+/* member -> member; payload: the member's piece of exchange number `exchange` of the step, in the slot's format */
+#define GSRT_FIELDS_PIECE(F) F(u64, step, 0) F(u32, exchange, 65535) F(u32, member, GSRT_GROUP_RANKS_MAX)
+/* region -> device: pointer to a gsrt_job; answered by JOB_DONE */
+#define GSRT_FIELDS_JOB(F) F(u64, job, 0)
+#define GSRT_FIELDS_JOB_DONE(F) F(u64, job, 0) F(u32, status, 255) F(u64, work_ns, 0)
+/* last region -> scheduler: one entry per wanted row of the step; tokens[i] is meaningless where not sampled */
+#define GSRT_FIELDS_TOKENS(F)                                                                                          \
+    F(u64, step, 0)                                                                                                    \
+    F(u32s, tokens, GSRT_BATCH_ROWS_MAX)                                                                               \
+    F(u64s, hash_lows, GSRT_BATCH_ROWS_MAX)                                                                            \
+    F(u64s, hash_highs, GSRT_BATCH_ROWS_MAX)
+/* scheduler -> gateway */
+#define GSRT_FIELDS_TOKEN(F)                                                                                           \
+    F(u32, request, GSRT_REQUEST_COUNT_MAX)                                                                            \
+    F(u32, index, GSRT_CONTEXT_MAX)                                                                                    \
+    F(u32, token, 0)                                                                                                   \
+    F(u64, hash_low, 0)                                                                                                \
+    F(u64, hash_high, 0)
+#define GSRT_FIELDS_FINISHED(F)                                                                                        \
+    F(u32, request, GSRT_REQUEST_COUNT_MAX) F(u32, reason, 255) F(u32, prompt_tokens, 0) F(u32, prefix_tokens, 0)
+/* last region -> gateway: payload f32 [positions_count, vocab]; rows of `requests[i]` at `positions[i]` */
+#define GSRT_FIELDS_LOGITS(F) F(u32s, requests, GSRT_BATCH_ROWS_MAX) F(u32s, positions, GSRT_BATCH_ROWS_MAX)
+
+/* ---- what follows from the table ---- */
+
+typedef enum gsrt_kind {
+#define GSRT_KIND_ENUM(NAME, number, name, scope) GSRT_KIND_##NAME = (number),
+    GSRT_KINDS(GSRT_KIND_ENUM)
+#undef GSRT_KIND_ENUM
+} gsrt_kind;
+
+#define GSRT_FIELD_u32(field) uint32_t field;
+#define GSRT_FIELD_u64(field) uint64_t field;
+#define GSRT_FIELD_i64(field) int64_t field;
+#define GSRT_FIELD_f32(field) float field;
+#define GSRT_FIELD_f64(field) double field;
+#define GSRT_FIELD_boolean(field) bool field;
+#define GSRT_FIELD_text(field) gsrt_span field;
+#define GSRT_FIELD_bytes(field) gsrt_span field;
+#define GSRT_FIELD_u32s(field)                                                                                         \
+    const uint32_t *field;                                                                                             \
+    uint32_t field##_count;
+#define GSRT_FIELD_u64s(field)                                                                                         \
+    const uint64_t *field;                                                                                             \
+    uint32_t field##_count;
+#define GSRT_FIELD_f32s(field)                                                                                         \
+    const float *field;                                                                                                \
+    uint32_t field##_count;
+#define GSRT_FIELD_STRUCT(type, field, limit) GSRT_FIELD_##type(field)
+
+#define GSRT_KIND_STRUCT(NAME, number, name, scope)                                                                    \
+    typedef struct gsrt_msg_##name {                                                                                   \
+        GSRT_FIELDS_##NAME(GSRT_FIELD_STRUCT)                                                                          \
+    } gsrt_msg_##name;
+GSRT_KINDS(GSRT_KIND_STRUCT)
+#undef GSRT_KIND_STRUCT
+
+#endif
