@@ -1,0 +1,76 @@
+/* A node: the actors of one rank, their inboxes, timers, directory, and the loop that runs them.
+ *
+ * It reaches outside only through its world: a clock and a transport. The real world is the monotonic clock, UCX or
+ * in-process queues, and blocking on file descriptors; the twin (actors/twin.h) is an event queue with virtual time.
+ * Legal order: create, bind, spawn, step / run, free. Thread: one, except gsrt_node_post_foreign and gsrt_node_wake.
+ */
+#ifndef GSRT_ACTORS_NODE_H
+#define GSRT_ACTORS_NODE_H
+
+#include "actors/actor.h"
+#include "mailbox/transport.h"
+
+/* What the node tells the recorder (ckpt/ fulfils it; launch/ joins them); every function may be NULL. */
+typedef struct gsrt_node_recorder {
+    void *arg;
+    void (*message)(void *arg, uint64_t now_ns, const gsrt_envelope *envelope, bool is_sent);
+    void (*event)(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause, const char *machine,
+                  gsrt_span bytes);
+    void (*action)(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause, const char *machine,
+                   gsrt_span bytes);
+} gsrt_node_recorder;
+
+typedef struct gsrt_node_options {
+    uint32_t rank, rank_count, incarnation;
+    gsrt_transport *transport;       /* taken: freed with the node; NULL: a node alone */
+    uint64_t (*clock_ns)(void *arg); /* NULL: CLOCK_MONOTONIC */
+    void *clock_arg;
+    uint64_t spin_ns; /* spin this long before blocking; 0: block at once */
+    gsrt_node_recorder recorder;
+} gsrt_node_options;
+
+/* Owned; GSRT_OK | GSRT_ENOMEM | GSRT_EINVAL. */
+GSRT_MUST_CHECK gsrt_status gsrt_node_create(const gsrt_node_options *options, gsrt_node **out);
+gsrt_node *gsrt_node_free(gsrt_node *node); /* stops every actor (SHUTDOWN) first */
+
+uint32_t gsrt_node_rank(const gsrt_node *node);
+uint32_t gsrt_node_rank_count(const gsrt_node *node);
+uint32_t gsrt_node_epoch(const gsrt_node *node);
+
+/* Start an actor from outside any actor. */
+GSRT_MUST_CHECK gsrt_status gsrt_node_spawn(gsrt_node *node, const gsrt_behaviour *behaviour, const void *arg,
+                                            gsrt_address *out);
+/* Post a message from outside any actor (from = nobody). Node's thread. */
+GSRT_MUST_CHECK gsrt_status gsrt_node_post(gsrt_node *node, gsrt_address to, gsrt_kind kind, const void *body,
+                                           gsrt_payload *payload);
+/* Post a flat body (scalars only) from any thread, and wake the node. Bounded; GSRT_OK | GSRT_EFULL. */
+GSRT_MUST_CHECK gsrt_status gsrt_node_post_foreign(gsrt_node *node, gsrt_address to, gsrt_kind kind, const void *body);
+/* Make a blocked node look again. Any thread; also safe in a signal handler. */
+void gsrt_node_wake(gsrt_node *node);
+
+/* One round: transport, foreign posts, timers due, and messages that were waiting. Never blocks.
+ * Returns how much was done; 0: idle. */
+uint32_t gsrt_node_step(gsrt_node *node);
+/* When the next timer is due; UINT64_MAX: none. */
+uint64_t gsrt_node_next_timer_ns(const gsrt_node *node);
+/* step until `gsrt_node_finish` was called; block when idle (arm the transport, poll with the wake fd and timers). */
+void gsrt_node_run(gsrt_node *node);
+/* Make gsrt_node_run return after the current round, once what was posted has left this process (bounded wait). */
+void gsrt_node_finish(gsrt_node *node, int exit_code);
+int gsrt_node_exit_code(const gsrt_node *node);
+bool gsrt_node_is_finished(const gsrt_node *node);
+
+/* The detector's verdict: `rank` is gone. Calls to it end in DOWN, monitors and links fire, its roles are unbound. */
+void gsrt_node_rank_lost(gsrt_node *node, uint32_t rank);
+/* Called when the transport suspects a peer; default (NULL): the suspicion is believed (gsrt_node_rank_lost). */
+void gsrt_node_on_suspect(gsrt_node *node, void (*on_suspect)(void *arg, uint32_t rank), void *arg);
+
+typedef struct gsrt_node_facts {
+    uint64_t messages_local, messages_sent, messages_received, messages_dropped, messages_refused;
+    uint64_t inbox_bytes_max; /* most bytes that waited at once */
+    uint32_t actor_count;
+} gsrt_node_facts;
+void gsrt_node_read_facts(const gsrt_node *node, gsrt_node_facts *out);
+const gsrt_transport *gsrt_node_transport(const gsrt_node *node);
+
+#endif
