@@ -50,12 +50,19 @@ GSRT_MUST_CHECK gsrt_status gsrt_plan_check(const gsrt_plan *plan, const gsrt_wo
 /* Stage and member of `rank`; false: it has none (spare or idle). */
 bool gsrt_plan_role_of(const gsrt_plan *plan, uint32_t rank, uint32_t *out_stage, uint32_t *out_member);
 
+/* One more than the highest rank that the plan names, spares included: how many ranks it needs. */
+uint32_t gsrt_plan_rank_count(const gsrt_plan *plan);
+
+/* "auto", "gather", "reduce"; static. */
+const char *gsrt_exchange_name(gsrt_exchange exchange);
+
 /* Apportion `unit_count` units over shares[count] by largest remainder (Hamilton), ties to the lowest index.
  * out_first[count + 1]: member i has units [out_first[i], out_first[i + 1]). Exact integer arithmetic. Sum of the
  * shares > 0. source: Balinski & Young, "Fair Representation". */
 void gsrt_apportion(uint32_t unit_count, const uint32_t *shares, uint32_t count, uint32_t *out_first);
 
-/* One line per stage, for people. Errors as gsrt_buffer_append. */
+/* A line per stage, and one for the spares, for people. workload may be NULL: then without the units of each member.
+ * The plan has been checked. Errors as gsrt_buffer_append. */
 GSRT_MUST_CHECK gsrt_status gsrt_plan_print(const gsrt_plan *plan, const gsrt_workload *workload, gsrt_buffer *out);
 
 #endif
