@@ -44,6 +44,10 @@
 #define GSRT_SCENARIO_BYTES_MAX (8u << 20)    /* scenario YAML */
 #define GSRT_YAML_DEPTH_MAX 32                /* nesting of a YAML document */
 #define GSRT_YAML_NODES_MAX 262144            /* nodes of a YAML document */
+#define GSRT_YAML_KEYS_MAX 256                /* keys of one mapping: looked up one by one */
+#define GSRT_YAML_ARENA_BYTES_MAX (64u << 20) /* tree of a YAML document */
+#define GSRT_JSON_DEPTH_MAX 32                /* nesting of a JSON document from outside */
+#define GSRT_JSON_BYTES_MAX (8u << 20)        /* JSON document from outside */
 #define GSRT_TRACE_FRAME_BYTES_MAX (1u << 20) /* one frame of a trace */
 
 /* actors */
