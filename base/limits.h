@@ -20,6 +20,7 @@
 #define GSRT_ARRAY_COUNT_MAX (1u << 24) /* elements of one array of a model file */
 #define GSRT_ALIGNMENT_MAX (1u << 20)   /* bytes; alignment of the tensors in a model file */
 #define GSRT_TEXT_BYTES_MAX (16u << 20) /* one string of a model file */
+#define GSRT_TOKEN_BYTES_MAX 4096       /* text of one token */
 #define GSRT_VOCAB_COUNT_MAX (1u << 20) /* tokens of a vocabulary */
 #define GSRT_CONTEXT_MAX (1u << 20)     /* positions of one request */
 #define GSRT_HEAD_DIM_MAX 512           /* elements of one attention head */
@@ -51,11 +52,27 @@
 #define GSRT_TRACE_FRAME_BYTES_MAX (1u << 20) /* one frame of a trace */
 
 /* actors */
-#define GSRT_ACTOR_COUNT_MAX 1048576 /* actors alive on one rank */
-#define GSRT_TIMER_COUNT_MAX 65536   /* timers armed on one rank */
+#define GSRT_ACTOR_COUNT_MAX 1048576       /* actors alive on one rank */
+#define GSRT_TIMER_COUNT_MAX 65536         /* timers armed on one rank */
+#define GSRT_CALL_COUNT_MAX 65536          /* calls open on one rank, made here or received from elsewhere */
+#define GSRT_RELATION_COUNT_MAX 1048576    /* ends of monitors and links on one rank: an index of 20 bits */
+#define GSRT_REFUSAL_COUNT_MAX 65536       /* actors waiting for a WRITABLE on one rank */
+#define GSRT_INBOX_BYTES_MAX (256u << 20)  /* messages and payloads waiting on one rank before sends are refused */
+#define GSRT_FOREIGN_COUNT_MAX 4096        /* posts of other threads waiting on one rank: each has a job behind it */
+#define GSRT_STREAM_COUNT_MAX 65536        /* (sender, receiver) pairs between ranks whose sequence a rank knows */
+#define GSRT_ROLE_COUNT_MAX 65536          /* roles bound in one rank's directory */
+#define GSRT_PLACE_COUNT_MAX 65536         /* moved actors a rank knows the place of */
+#define GSRT_HELD_COUNT_MAX 4096           /* messages that overtook others, held on one rank */
+#define GSRT_HOLD_MS 1000                  /* ms a message that overtook others waits for them */
+#define GSRT_PENDING_BYTES_MAX (64u << 20) /* signals and forwarded messages waiting for one peer's window */
+#define GSRT_FLUSH_MS 5000                 /* ms a finishing rank waits for its sends to leave */
+#define GSRT_TIMEOUT_NS_MAX (1ull << 60)   /* ns, about 36 years: the longest timer or call; sums cannot wrap */
 
 #if GSRT_RANK_COUNT_MAX > 65535
 #error "GSRT_RANK_COUNT_MAX: an actor's address holds the birth rank in 16 bits"
+#endif
+#if GSRT_ACTOR_COUNT_MAX > 1048576 || GSRT_RELATION_COUNT_MAX > 1048576 || GSRT_CALL_COUNT_MAX > 1048576
+#error "actors, relations and calls are found by indices of 20 bits"
 #endif
 #if GSRT_SENDS_IN_FLIGHT_MAX >= 256
 #error "GSRT_SENDS_IN_FLIGHT_MAX: past UCX's shared-memory FIFO a dead peer can leave sends pending for ever"
