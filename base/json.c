@@ -87,11 +87,19 @@ json_t *gsrt_json_text(const char *text)
 
 /* ---- numbers ---- */
 
+/* %g would write 100 as 1e+02. */
+static bool is_short_integer(double number)
+{
+    return fabs(number) < 1e6 && trunc(number) == number;
+}
+
 gsrt_status gsrt_json_print_f64(gsrt_buffer *out, double number)
 {
     if (!isfinite(number))
         return gsrt_buffer_append(out, "null", 4);
     char text[40];
+    if (is_short_integer(number))
+        return gsrt_buffer_print(out, "%.0f", number);
     for (int digits = 1; digits <= 17; digits++) {
         (void)snprintf(text, sizeof text, "%.*g", digits, number);
         if (strtod(text, NULL) == number)
@@ -105,6 +113,8 @@ gsrt_status gsrt_json_print_f32(gsrt_buffer *out, float number)
     if (!isfinite(number))
         return gsrt_buffer_append(out, "null", 4);
     char text[40];
+    if (is_short_integer((double)number))
+        return gsrt_buffer_print(out, "%.0f", (double)number);
     for (int digits = 1; digits <= 9; digits++) {
         (void)snprintf(text, sizeof text, "%.*g", digits, (double)number);
         if (strtof(text, NULL) == number)

@@ -309,9 +309,12 @@ const gsrt_yaml_node *gsrt_yaml_find(const gsrt_yaml_node *node, const char *key
 
 const char *gsrt_yaml_place(const gsrt_yaml_node *node, const char *path, char *room, size_t room_bytes)
 {
-    const char *separator = path == NULL ? "" : ": ";
+    size_t path_len = path == NULL ? 0 : strlen(path);
+    size_t origin_len = node->origin == NULL ? 0 : strlen(node->origin);
+    bool is_said = path_len <= origin_len && path_len > 0 && strcmp(node->origin + origin_len - path_len, path) == 0;
+    const char *separator = path == NULL || is_said ? "" : ": ";
     if (node->origin != NULL)
-        (void)snprintf(room, room_bytes, "%s%s%s", node->origin, separator, path == NULL ? "" : path);
+        (void)snprintf(room, room_bytes, "%s%s%s", node->origin, separator, path == NULL || is_said ? "" : path);
     else
         (void)snprintf(room, room_bytes, "line %u, column %u%s%s", (unsigned)node->line, (unsigned)node->column,
                        separator, path == NULL ? "" : path);
@@ -383,6 +386,21 @@ static gsrt_yaml_node **link_of(gsrt_yaml_node *parent, const path_step *step)
     for (uint32_t i = 0; i < step->index; i++)
         link = &(*link)->next;
     return link;
+}
+
+const gsrt_yaml_node *gsrt_yaml_at(const gsrt_yaml *yaml, const char *path)
+{
+    gsrt_yaml_node *node = yaml->root;
+    bool is_first = true;
+    while (node != NULL && *path != 0) {
+        path_step step;
+        if (!take_step(&path, is_first, &step))
+            return NULL;
+        is_first = false;
+        gsrt_yaml_node **link = link_of(node, &step);
+        node = link == NULL ? NULL : *link;
+    }
+    return node;
 }
 
 /* Put `node` where `link` points, in place of what is there. */

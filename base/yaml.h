@@ -64,6 +64,9 @@ GSRT_MUST_CHECK gsrt_status gsrt_yaml_set(gsrt_yaml *yaml, const char *path, con
 /* The value of `key` in a mapping; NULL: absent, or node is NULL or no mapping. Borrowed. */
 const gsrt_yaml_node *gsrt_yaml_find(const gsrt_yaml_node *node, const char *key);
 
+/* The node at `path` as in gsrt_yaml_set, "a.b[0].c"; NULL: absent, or the path is malformed. Borrowed. */
+const gsrt_yaml_node *gsrt_yaml_at(const gsrt_yaml *yaml, const char *path);
+
 /* Where a node stands, for gsrt_diag_set's place: "line 3, column 5", or its origin; with the path behind it. Returns
  * `room`. path may be NULL. */
 const char *gsrt_yaml_place(const gsrt_yaml_node *node, const char *path, char *room, size_t room_bytes);

@@ -2,7 +2,8 @@
  * docs/schemas/scenario.schema.json).
  *
  * Read once, resolved (defaults filled in, paths made relative to the scenario's file, --set applied), then read-only.
- * Unknown keys are errors that suggest the nearest known one. All text is UTF-8.
+ * Unknown keys are errors that suggest the nearest known one. All text is UTF-8. Paths are absolute once resolved: in
+ * the file they are relative to it, in a --set to the working directory.
  */
 #ifndef GSRT_LAUNCH_SCENARIO_H
 #define GSRT_LAUNCH_SCENARIO_H
@@ -12,15 +13,17 @@
 #include "base/diag.h"
 #include "placement/plan.h"
 
+enum { GSRT_SCENARIO_MAX_TOKENS_DEFAULT = 128 };
+
 typedef struct gsrt_scenario_request {
     const char *prompt;            /* NULL when prompt_tokens is given */
     const uint32_t *prompt_tokens; /* [prompt_token_count] or NULL */
     uint32_t prompt_token_count;
-    uint32_t max_tokens;
-    float temperature; /* default 0: greedy */
-    uint32_t top_k;    /* default 0: off */
-    float top_p;       /* default 1: off */
-    uint64_t seed;
+    uint32_t max_tokens;  /* default GSRT_SCENARIO_MAX_TOKENS_DEFAULT */
+    float temperature;    /* default 0: greedy */
+    uint32_t top_k;       /* default 0: off */
+    float top_p;          /* default 1: off */
+    uint64_t seed;        /* default 0 */
     bool is_ignoring_eos; /* ignore_eos */
     const char *place;    /* "workload.requests[3]", for errors */
 } gsrt_scenario_request;
@@ -40,12 +43,12 @@ typedef struct gsrt_scenario {
     gsrt_arena arena;
     const char *file; /* as the user gave it */
     const char *name;
-    const char *model; /* resolved path */
+    const char *model; /* absolute path */
     gsrt_scenario_request *requests;
     uint32_t request_count;
     const char *contract;    /* "bitwise" (others: "not available yet", exit 2) */
-    gsrt_plan *plan;         /* owned; not yet checked against the workload */
-    bool is_verifying;       /* verify: reference */
+    gsrt_plan *plan;         /* owned; layers and roles checked, not yet against the model and the number of ranks */
+    bool is_verifying;       /* verify: reference; default none */
     const char *logits_file; /* output.logits, in the run directory unless absolute; NULL: none */
     /* runtime: */
     uint32_t thread_count;    /* runtime.threads, default 1: compute threads per rank */

@@ -1,0 +1,159 @@
+/* Every key is written, defaults too, so that a run directory says what was done even after a default has changed. */
+#include "base/json.h"
+#include "base/yaml.h"
+#include "launch/scenario.h"
+
+#include <inttypes.h>
+
+/* A cursor with a sticky status. */
+typedef struct printer {
+    gsrt_buffer *out;
+    gsrt_status status;
+} printer;
+
+static void put(printer *p, const char *text)
+{
+    if (p->status == GSRT_OK)
+        p->status = gsrt_buffer_append(p->out, text, strlen(text));
+}
+
+static void put_text(printer *p, const char *before, const char *text)
+{
+    put(p, before);
+    if (p->status == GSRT_OK)
+        p->status = gsrt_yaml_print_text(p->out, text);
+}
+
+static void put_u64(printer *p, const char *before, uint64_t number)
+{
+    put(p, before);
+    if (p->status == GSRT_OK)
+        p->status = gsrt_buffer_print(p->out, "%" PRIu64, number);
+}
+
+static void put_real(printer *p, const char *before, double number)
+{
+    put(p, before);
+    if (p->status == GSRT_OK)
+        p->status = gsrt_json_print_f64(p->out, number);
+}
+
+static void put_f32(printer *p, const char *before, float number)
+{
+    put(p, before);
+    if (p->status == GSRT_OK)
+        p->status = gsrt_json_print_f32(p->out, number);
+}
+
+static void put_bool(printer *p, const char *before, bool value)
+{
+    put(p, before);
+    put(p, value ? "true" : "false");
+}
+
+static void put_u32s(printer *p, const char *before, const uint32_t *numbers, uint32_t count)
+{
+    put(p, before);
+    put(p, "[");
+    for (uint32_t i = 0; i < count; i++)
+        put_u64(p, i == 0 ? "" : ", ", numbers[i]);
+    put(p, "]");
+}
+
+static void put_request(printer *p, const gsrt_scenario_request *request)
+{
+    if (request->prompt != NULL)
+        put_text(p, "    - prompt: ", request->prompt);
+    else
+        put_u32s(p, "    - prompt_tokens: ", request->prompt_tokens, request->prompt_token_count);
+    put_u64(p, "\n      max_tokens: ", request->max_tokens);
+    put_f32(p, "\n      temperature: ", request->temperature);
+    put_u64(p, "\n      top_k: ", request->top_k);
+    put_f32(p, "\n      top_p: ", request->top_p);
+    put_u64(p, "\n      seed: ", request->seed);
+    put_bool(p, "\n      ignore_eos: ", request->is_ignoring_eos);
+    put(p, "\n");
+}
+
+static void put_plan(printer *p, const gsrt_plan *plan)
+{
+    put(p, "plan:\n  stages:\n");
+    for (uint32_t s = 0; s < plan->stage_count; s++) {
+        const gsrt_plan_stage *stage = &plan->stages[s];
+        put_u64(p, "    - {layers: [", stage->layer_first);
+        put_u64(p, ", ", stage->layer_last);
+        put_u32s(p, "], ranks: ", stage->ranks, stage->member_count);
+        put_u32s(p, ", split: ", stage->shares, stage->member_count);
+        put(p, "}\n");
+    }
+    put_u32s(p, "  spares: ", plan->spares, plan->spare_count);
+    put(p, "\n  exchange: ");
+    put(p, gsrt_exchange_name(plan->exchange));
+    put(p, "\n");
+}
+
+static void put_runtime(printer *p, const gsrt_scenario *scenario)
+{
+    put_u64(p, "runtime:\n  threads: ", scenario->thread_count);
+    put_u64(p, "\n  prefill_chunk: ", scenario->prefill_chunk);
+    put_u64(p, "\n  batch: ", scenario->batch_requests);
+    put_u64(p, "\n  kv_blocks: ", scenario->kv_block_count);
+    put_bool(p, "\n  prefix_reuse: ", scenario->is_reusing_prefixes);
+    put_bool(p, "\n  packing: ", scenario->is_packing);
+    put_bool(p, "\n  binding: ", scenario->is_binding);
+    put(p, "\n  spin_us: ");
+    if (p->status == GSRT_OK)
+        p->status = gsrt_buffer_print(p->out, "%" PRId32 "\n", scenario->spin_us);
+}
+
+static void put_fleet(printer *p, const gsrt_scenario *scenario)
+{
+    put(p, scenario->device_count == 0 ? "fleet:\n  devices: []\n" : "fleet:\n  devices:\n");
+    for (uint32_t i = 0; i < scenario->device_count; i++) {
+        const gsrt_scenario_device *device = &scenario->devices[i];
+        put_u64(p, "    - rank: ", device->rank);
+        if (device->profile != NULL)
+            put_text(p, "\n      profile: ", device->profile);
+        if (device->thread_count != 0)
+            put_u64(p, "\n      threads: ", device->thread_count);
+        put(p, "\n");
+    }
+    put_real(p, "  time_scale: ", scenario->time_scale);
+    put(p, "\n");
+}
+
+static void put_twin(printer *p, const gsrt_scenario *scenario)
+{
+    put_u64(p, "twin:\n  ranks: ", scenario->twin_rank_count);
+    put_u64(p, "\n  seed: ", scenario->twin_seed);
+    put_bool(p, "\n  numerics: ", scenario->is_numeric_in_twin);
+    put_real(p, "\n  link: {latency_us: ", scenario->link.latency_us);
+    put_real(p, ", bandwidth_gbps: ", scenario->link.bandwidth_gbps);
+    put(p, "}\n");
+}
+
+gsrt_status gsrt_scenario_print(const gsrt_scenario *scenario, gsrt_buffer *out)
+{
+    size_t start = out->len;
+    printer p = {.out = out};
+    put_text(&p, "gsrt: 1\nname: ", scenario->name);
+    put_text(&p, "\nworkload:\n  model: ", scenario->model);
+    put(&p, "\n  requests:\n");
+    for (uint32_t i = 0; i < scenario->request_count; i++)
+        put_request(&p, &scenario->requests[i]);
+    put(&p, "contract: ");
+    put(&p, scenario->contract);
+    put(&p, "\n");
+    put_plan(&p, scenario->plan);
+    put(&p, scenario->is_verifying ? "verify: reference\n" : "verify: none\n");
+    if (scenario->logits_file != NULL) {
+        put_text(&p, "output: {logits: ", scenario->logits_file);
+        put(&p, "}\n");
+    }
+    put_runtime(&p, scenario);
+    put_fleet(&p, scenario);
+    put_twin(&p, scenario);
+    if (p.status != GSRT_OK)
+        out->len = start;
+    return p.status;
+}
