@@ -20,6 +20,9 @@ GSRT_MUST_CHECK gsrt_status gsrt_isa_detect(gsrt_isa *out_isa, gsrt_diag *diag);
 
 typedef struct gsrt_device gsrt_device;
 
+/* Jobs that may wait on one device; a region has one in flight per step of its pipeline. */
+enum { GSRT_DEVICE_JOBS_MAX = 1024 };
+
 /* Called exactly once per submitted job. `work_ns`: time it took on the device (measured; for a profile: simulated). */
 typedef void gsrt_device_done_fn(void *arg, gsrt_job *job, gsrt_status status, uint64_t work_ns);
 

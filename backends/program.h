@@ -80,7 +80,7 @@ typedef struct gsrt_instr {
     gsrt_instr_kind kind;
     uint16_t in[3], out; /* slots; GSRT_NO_SLOT = none */
     gsrt_matrix *matrix; /* EMBED, LINEAR, TREE; borrowed */
-    const float *vector; /* RMSNORM weight [width]; LINEAR bias [row_count] or NULL; borrowed */
+    const float *vector; /* RMSNORM weight [width]; LINEAR, TREE bias [outputs] or NULL; borrowed */
     const gsrt_rope_table *rope;
     float epsilon;          /* RMSNORM */
     float scale;            /* ATTENTION */

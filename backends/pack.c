@@ -1,0 +1,101 @@
+#include "backends/pack.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum { HUGE_BYTES = 2 << 20 };
+
+static struct gsrt_packed *packed_free(struct gsrt_packed *packed)
+{
+    if (packed == NULL)
+        return NULL;
+    if (packed->mapped_bytes > 0)
+        munmap(packed->data, packed->mapped_bytes);
+    else
+        free(packed->data);
+    free(packed);
+    return NULL;
+}
+
+/* Large ones are mapped at a huge page's boundary, so that they can have huge pages throughout. */
+static uint8_t *map_huge(size_t bytes, size_t *out_mapped_bytes)
+{
+    size_t rounded = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+    uint8_t *at = mmap(NULL, rounded + HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return NULL;
+    size_t skip = (HUGE_BYTES - (uintptr_t)at % HUGE_BYTES) % HUGE_BYTES;
+    if (skip > 0)
+        munmap(at, skip);
+    if (HUGE_BYTES - skip > 0)
+        munmap(at + skip + rounded, HUGE_BYTES - skip);
+    (void)madvise(at + skip, rounded, MADV_HUGEPAGE); /* a wish: without it only the speed differs */
+    *out_mapped_bytes = rounded;
+    return at + skip;
+}
+
+static struct gsrt_packed *packed_create(gsrt_isa isa, size_t bytes)
+{
+    struct gsrt_packed *packed = calloc(1, sizeof *packed);
+    if (packed == NULL)
+        return NULL;
+    packed->isa = isa;
+    packed->bytes = bytes;
+    if (bytes >= HUGE_BYTES)
+        packed->data = map_huge(bytes, &packed->mapped_bytes);
+    else
+        packed->data = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    return packed->data == NULL ? packed_free(packed) : packed;
+}
+
+gsrt_status gsrt__packing_start(gsrt_packing *packing, const gsrt_kernels *kernels, gsrt_matrix *matrix)
+{
+    size_t bytes = kernels->packed_bytes(matrix);
+    if (bytes == 0 || atomic_load_explicit(&matrix->packed, memory_order_acquire) != NULL)
+        return GSRT_EUNSUPPORTED;
+    struct gsrt_packed *packed = packed_create(kernels->isa, bytes);
+    if (packed == NULL)
+        return GSRT_ENOMEM;
+    *packing = (gsrt_packing){
+        .kernels = kernels,
+        .matrix = matrix,
+        .packed = packed,
+        .panel_count = (matrix->row_count + GSRT_PANEL_OUTPUTS - 1) / GSRT_PANEL_OUTPUTS,
+    };
+    return GSRT_OK;
+}
+
+bool gsrt__packing_step(gsrt_packing *packing)
+{
+    if (packing->panel_next < packing->panel_count) {
+        packing->kernels->pack(packing->matrix, packing->packed->data, packing->panel_next, packing->panel_next + 1);
+        packing->panel_next++;
+    }
+    if (packing->panel_next < packing->panel_count)
+        return false;
+    struct gsrt_packed *none = NULL;
+    /* release: the panels are seen by who sees the pointer; partner: the acquire in gsrt__packed_data. Two devices may
+     * share a matrix: the first one wins */
+    if (!atomic_compare_exchange_strong_explicit(&packing->matrix->packed, &none, packing->packed, memory_order_release,
+                                                 memory_order_relaxed))
+        packed_free(packing->packed);
+    packing->packed = NULL;
+    return true;
+}
+
+void gsrt__packing_drop(gsrt_packing *packing)
+{
+    packing->packed = packed_free(packing->packed);
+}
+
+const uint8_t *gsrt__packed_data(const gsrt_matrix *matrix, gsrt_isa isa)
+{
+    const struct gsrt_packed *packed = atomic_load_explicit(&matrix->packed, memory_order_acquire);
+    return packed != NULL && packed->isa == isa ? packed->data : NULL;
+}
+
+void gsrt_matrix_unpack(gsrt_matrix *matrix)
+{
+    packed_free(atomic_exchange_explicit(&matrix->packed, NULL, memory_order_acq_rel));
+}
