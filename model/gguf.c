@@ -102,6 +102,11 @@ gsrt_span gsrt_gguf_bytes(const gsrt_gguf *gguf)
     return gguf->bytes;
 }
 
+bool gsrt_gguf_is_mapped(const gsrt_gguf *gguf)
+{
+    return gguf->mapping != NULL;
+}
+
 uint32_t gsrt_gguf_version(const gsrt_gguf *gguf)
 {
     return gguf->version;

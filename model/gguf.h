@@ -67,6 +67,7 @@ gsrt_gguf *gsrt_gguf_free(gsrt_gguf *gguf);
 
 const char *gsrt_gguf_name(const gsrt_gguf *gguf);      /* the file's name as given; borrowed until free */
 gsrt_span gsrt_gguf_bytes(const gsrt_gguf *gguf);       /* the whole file; borrowed until free */
+bool gsrt_gguf_is_mapped(const gsrt_gguf *gguf);        /* false: opened from a span */
 uint32_t gsrt_gguf_version(const gsrt_gguf *gguf);      /* 2 or 3 */
 uint32_t gsrt_gguf_key_count(const gsrt_gguf *gguf);    /* metadata entries */
 uint32_t gsrt_gguf_tensor_count(const gsrt_gguf *gguf); /* tensors */

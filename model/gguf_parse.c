@@ -304,8 +304,8 @@ static gsrt_status read_alignment(const gsrt_gguf *gguf, const cursor *c, uint32
     gsrt_status status = gsrt_gguf_u32_or(gguf, "general.alignment", ALIGNMENT_DEFAULT, out, c->diag);
     if (status != GSRT_OK)
         return status;
-    if (*out == 0 || (*out & (*out - 1)) != 0 || *out > GSRT_ALIGNMENT_MAX)
-        return fail_key(c, "general.alignment", "an alignment is a power of two up to 1 MiB, not", *out);
+    if (*out < 8 || (*out & (*out - 1)) != 0 || *out > GSRT_ALIGNMENT_MAX)
+        return fail_key(c, "general.alignment", "an alignment is a power of two from 8 to 1 MiB, not", *out);
     return GSRT_OK;
 }
 

@@ -230,6 +230,7 @@ int main(void)
 {
     if (shared_is_absent("tokenizer_golden_test", "models/tokenizers"))
         return SKIPPED;
+    (void)setenv("CK_DEFAULT_TIMEOUT", "300", 0); /* sanitizers and busy machines are slow */
     const TTest *tests[] = {gpt2_ids,
                             llama_spm_ids,
                             deepseek_coder_ids,
