@@ -20,6 +20,7 @@ typedef enum gsrt_role {
     GSRT_ROLE_REGION,    /* stage `group`, member `member` */
     GSRT_ROLE_DEVICE,    /* the device of rank `member` */
     GSRT_ROLE_SCHEDULER, /* group 0, member 0 */
+    GSRT_ROLE_LINK,      /* this rank's way to rank `member` */
     GSRT_ROLE_GATEWAY,   /* where requests enter and tokens leave: group 0, member 0 */
 } gsrt_role;
 

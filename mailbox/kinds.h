@@ -45,7 +45,8 @@
     K(TOKENS, 70, tokens, WIRE)                                                                                        \
     K(TOKEN, 71, token, WIRE)                                                                                          \
     K(FINISHED, 72, finished, WIRE)                                                                                    \
-    K(LOGITS, 73, logits, WIRE)
+    K(LOGITS, 73, logits, WIRE)                                                                                        \
+    K(CARRY, 74, carry, LOCAL)
 
 /* a call, a monitor or a link has ended: subject is gone. call = of the open call that ends with it, 0 for a monitor */
 #define GSRT_FIELDS_DOWN(F) F(u64, subject, 0) F(u64, call, 0) F(u32, reason, 0)
@@ -122,6 +123,8 @@
     F(u64, hash_high, 0)
 #define GSRT_FIELDS_FINISHED(F)                                                                                        \
     F(u32, request, GSRT_REQUEST_COUNT_MAX) F(u32, reason, 255) F(u32, prompt_tokens, 0) F(u32, prefix_tokens, 0)
+/* anyone -> link actor of a peer: pointer to a gsrt_letter (taken), payload beside it */
+#define GSRT_FIELDS_CARRY(F) F(u64, letter, 0)
 /* last region -> gateway: payload f32 [positions_count, vocab]; rows of `requests[i]` at `positions[i]` */
 #define GSRT_FIELDS_LOGITS(F) F(u32s, requests, GSRT_BATCH_ROWS_MAX) F(u32s, positions, GSRT_BATCH_ROWS_MAX)
 
@@ -158,5 +161,44 @@ typedef enum gsrt_kind {
     } gsrt_msg_##name;
 GSRT_KINDS(GSRT_KIND_STRUCT)
 #undef GSRT_KIND_STRUCT
+
+typedef enum gsrt_field_type {
+    GSRT_FIELD_TYPE_u32,
+    GSRT_FIELD_TYPE_u64,
+    GSRT_FIELD_TYPE_i64,
+    GSRT_FIELD_TYPE_f32,
+    GSRT_FIELD_TYPE_f64,
+    GSRT_FIELD_TYPE_boolean,
+    GSRT_FIELD_TYPE_text,
+    GSRT_FIELD_TYPE_bytes,
+    GSRT_FIELD_TYPE_u32s,
+    GSRT_FIELD_TYPE_u64s,
+    GSRT_FIELD_TYPE_f32s,
+} gsrt_field_type;
+
+typedef struct gsrt_field_info {
+    const char *name;
+    gsrt_field_type type;
+    uint16_t offset;       /* bytes from the start of the struct: the scalar, the span, or an array's pointer */
+    uint16_t count_offset; /* of an array's count; else 0 */
+    uint64_t limit;        /* as in the table */
+} gsrt_field_info;
+
+typedef struct gsrt_kind_info {
+    const char *name; /* "step" */
+    gsrt_kind kind;
+    bool is_local_only;
+    bool is_flat;        /* scalars only: the struct is the whole body */
+    uint16_t body_bytes; /* sizeof(gsrt_msg_<name>) */
+    uint16_t field_count;
+    const gsrt_field_info *fields; /* [field_count], in table order */
+} gsrt_kind_info;
+
+/* The descriptor of kind `number`; static. NULL: no such kind. Any thread; O(1). */
+const gsrt_kind_info *gsrt_kind_describe(uint64_t number);
+
+bool gsrt_kind_is_known(uint64_t number);
+bool gsrt_kind_is_local_only(gsrt_kind kind); /* true for unknown kinds too: never from another rank */
+const char *gsrt_kind_name(gsrt_kind kind);   /* static, never NULL: "?" for an unknown kind */
 
 #endif
