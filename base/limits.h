@@ -53,7 +53,11 @@
 #define GSRT_JSON_DEPTH_MAX 32                /* nesting of a JSON document from outside */
 #define GSRT_JSON_BYTES_MAX (8u << 20)        /* JSON document from outside */
 #define GSRT_PATH_BYTES_MAX 4095              /* path of a file: Linux's PATH_MAX without the zero */
+#define GSRT_RUN_NUMBER_MAX 99999             /* numbered run directories of one name */
+#define GSRT_TOKEN_LINE_BYTES_MAX (1u << 20)  /* one line of tokens.jsonl */
+#define GSRT_REPORT_BYTES_MAX (256u << 20)    /* report.json */
 #define GSRT_TRACE_FRAME_BYTES_MAX (1u << 20) /* one frame of a trace */
+#define GSRT_TRACE_FLUSH_BYTES (64u << 10)    /* frames gathered before a write: half of what stays cached */
 
 /* actors */
 #define GSRT_ACTOR_COUNT_MAX 1048576       /* actors alive on one rank */

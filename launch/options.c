@@ -1,0 +1,384 @@
+#include "launch/options.h"
+
+#include "base/limits.h"
+#include "base/nearest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { FOR_LAUNCH = 1, FOR_GSRT = 2, FOR_BOTH = 3, WORD_BYTES_MAX = 64, ARENA_BYTES_MAX = 16 << 20 };
+
+typedef enum option_id {
+    OPT_OUTPUT,
+    OPT_SET,
+    OPT_RANKS,
+    OPT_JSON,
+    OPT_QUIET,
+    OPT_VERBOSE,
+    OPT_HELP,
+    OPT_VERSION
+} option_id;
+
+typedef struct option_row {
+    option_id id;
+    char letter;          /* 0: none */
+    const char *name;     /* without the dashes */
+    const char *argument; /* NULL: takes none */
+    const char *initial;  /* the default, as text; NULL: nothing to say */
+    const char *help;
+    int tools; /* FOR_* */
+} option_row;
+
+static const option_row option_rows[] = {
+    {OPT_OUTPUT, 'o', "output", "DIR", "runs/NAME-NUMBER, the next free number", "write the run into this directory",
+     FOR_BOTH},
+    {OPT_SET, 0, "set", "KEY=VALUE", NULL, "override a value of the scenario; may be repeated", FOR_BOTH},
+    {OPT_RANKS, 'n', "ranks", "N", "as many as the plan names", "ranks to start when not inside mpirun", FOR_LAUNCH},
+    {OPT_JSON, 0, "json", NULL, NULL, "print report.json on standard output, and nothing else there", FOR_BOTH},
+    {OPT_QUIET, 'q', "quiet", NULL, NULL, "no plan, no progress; errors and violated contracts only", FOR_BOTH},
+    {OPT_VERBOSE, 'v', "verbose", NULL, NULL, "say more: what each rank did", FOR_BOTH},
+    {OPT_HELP, 'h', "help", NULL, NULL, "print this and exit", FOR_BOTH},
+    {OPT_VERSION, 0, "version", NULL, NULL, "print the version and exit", FOR_BOTH},
+};
+
+enum { OPTION_COUNT = sizeof option_rows / sizeof option_rows[0] };
+
+typedef struct environment_row {
+    const char *name;
+    const char *initial;
+    const char *help;
+} environment_row;
+
+static const environment_row environment_rows[] = {
+    {"GSRT_ISA", "the best that the processor has", "instruction set of the kernels: scalar, avx2 or avx512"},
+    {"NO_COLOR", "unset", "set to anything: no colours on the terminal"},
+};
+
+typedef struct command_row {
+    gsrt_command command;
+    const char *name;
+    const char *help;
+    int tools;
+} command_row;
+
+static const command_row command_rows[] = {
+    {GSRT_COMMAND_RUN, "run", "run a scenario (the default)", FOR_LAUNCH},
+    {GSRT_COMMAND_TWIN, "twin", "the same run in one process, in virtual time", FOR_GSRT},
+};
+
+enum { COMMAND_COUNT = sizeof command_rows / sizeof command_rows[0] };
+
+static int tools_of(gsrt_tool tool)
+{
+    return tool == GSRT_TOOL_LAUNCH ? FOR_LAUNCH : FOR_GSRT;
+}
+
+const char *gsrt_tool_name(gsrt_tool tool)
+{
+    return tool == GSRT_TOOL_LAUNCH ? "gsrt-launch" : "gsrt";
+}
+
+/* ---- parsing ---- */
+
+typedef struct parser {
+    int argc;
+    char *const *argv;
+    int next; /* index of the argument to read next */
+    gsrt_options *options;
+    gsrt_diag *diag;
+    const char *words[2]; /* the arguments that are no options */
+    int word_count;
+    bool is_help, is_version;
+} parser;
+
+static gsrt_status take_set(parser *p, const char *value)
+{
+    gsrt_options *options = p->options;
+    const char *equals = strchr(value, '=');
+    if (equals == NULL || equals == value)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, "--set",
+                             "'%.80s' is not KEY=VALUE; write it like --set workload.model=FILE", value);
+    char *key = gsrt_arena_copy_text(&options->arena, value, (size_t)(equals - value));
+    if (key == NULL)
+        return GSRT_ENOMEM;
+    options->sets[options->set_count++] = (gsrt_scenario_set){.key = key, .value = equals + 1};
+    return GSRT_OK;
+}
+
+static gsrt_status take_ranks(parser *p, const char *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long count = strtoul(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != 0 || errno != 0 || count < 1 || count > GSRT_RANK_COUNT_MAX)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, "-n", "'%.40s' is no number of ranks; give one from 1 to %d",
+                             value, GSRT_RANK_COUNT_MAX);
+    p->options->rank_count = (uint32_t)count;
+    return GSRT_OK;
+}
+
+static gsrt_status take_option(parser *p, const option_row *row, const char *value)
+{
+    gsrt_options *options = p->options;
+    switch (row->id) {
+    case OPT_OUTPUT:
+        if (value[0] == 0)
+            return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, "-o", "the directory's name is empty");
+        options->directory = value;
+        return GSRT_OK;
+    case OPT_SET: return take_set(p, value);
+    case OPT_RANKS: return take_ranks(p, value);
+    case OPT_JSON: options->is_json = true; return GSRT_OK;
+    case OPT_QUIET: options->is_quiet = true; return GSRT_OK;
+    case OPT_VERBOSE: options->verbosity++; return GSRT_OK;
+    case OPT_HELP: p->is_help = true; return GSRT_OK;
+    case OPT_VERSION: p->is_version = true; return GSRT_OK;
+    }
+    return GSRT_EINVAL;
+}
+
+static gsrt_status refuse_option(parser *p, const char *option)
+{
+    char spelled[OPTION_COUNT][WORD_BYTES_MAX];
+    const char *known[OPTION_COUNT];
+    size_t count = 0;
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        if ((option_rows[i].tools & tools_of(p->options->tool)) == 0)
+            continue;
+        (void)snprintf(spelled[count], sizeof spelled[count], "--%s", option_rows[i].name);
+        known[count] = spelled[count];
+        count++;
+    }
+    char word[WORD_BYTES_MAX];
+    (void)snprintf(word, sizeof word, "%.*s", (int)strcspn(option, "="), option);
+    const char *nearest = gsrt_nearest(word, known, count);
+    if (nearest != NULL)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "unknown option '%.60s'; did you mean '%s'?", word,
+                             nearest);
+    return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "unknown option '%.60s'; see '%s --help'", word,
+                         gsrt_tool_name(p->options->tool));
+}
+
+/* The argument of an option: what is attached to it, or the next word. */
+static gsrt_status take_argument(parser *p, const option_row *row, const char *attached, const char *spelled)
+{
+    if (row->argument == NULL) {
+        if (attached != NULL)
+            return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "option '--%s' takes no value", row->name);
+        return take_option(p, row, NULL);
+    }
+    if (attached == NULL && p->next >= p->argc)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "option '%s' needs a value; write '%s %s'", spelled,
+                             spelled, row->argument);
+    return take_option(p, row, attached != NULL ? attached : p->argv[p->next++]);
+}
+
+static gsrt_status take_long(parser *p, const char *word)
+{
+    const char *name = word + 2;
+    size_t len = strcspn(name, "=");
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const option_row *row = &option_rows[i];
+        if ((row->tools & tools_of(p->options->tool)) == 0)
+            continue;
+        if (strlen(row->name) == len && memcmp(row->name, name, len) == 0) {
+            char spelled[WORD_BYTES_MAX];
+            (void)snprintf(spelled, sizeof spelled, "--%s", row->name);
+            return take_argument(p, row, name[len] == '=' ? name + len + 1 : NULL, spelled);
+        }
+    }
+    return refuse_option(p, word);
+}
+
+/* "-q", "-qv", "-n4", "-o DIR" */
+static gsrt_status take_letters(parser *p, const char *word)
+{
+    for (const char *letter = word + 1; *letter != 0; letter++) {
+        const option_row *row = NULL;
+        for (size_t i = 0; i < OPTION_COUNT && row == NULL; i++) {
+            if (option_rows[i].letter == *letter && (option_rows[i].tools & tools_of(p->options->tool)) != 0)
+                row = &option_rows[i];
+        }
+        const char spelled[] = {'-', *letter, 0};
+        if (row == NULL)
+            return refuse_option(p, letter == word + 1 ? word : spelled);
+        bool is_attached = row->argument != NULL && letter[1] != 0;
+        gsrt_status status = take_argument(p, row, is_attached ? letter + 1 : NULL, spelled);
+        if (status != GSRT_OK || is_attached)
+            return status;
+    }
+    return GSRT_OK;
+}
+
+static gsrt_status take_words(parser *p)
+{
+    bool are_options_over = false;
+    gsrt_status status = GSRT_OK;
+    while (p->next < p->argc && status == GSRT_OK) {
+        const char *word = p->argv[p->next++];
+        if (!are_options_over && strcmp(word, "--") == 0)
+            are_options_over = true;
+        else if (!are_options_over && word[0] == '-' && word[1] == '-')
+            status = take_long(p, word);
+        else if (!are_options_over && word[0] == '-' && word[1] != 0)
+            status = take_letters(p, word);
+        else if (p->word_count == 2)
+            status = gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "unexpected argument '%.60s'; see '%s --help'",
+                                   word, gsrt_tool_name(p->options->tool));
+        else
+            p->words[p->word_count++] = word;
+    }
+    return status;
+}
+
+static const command_row *command_of(gsrt_tool tool, const char *word)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if ((command_rows[i].tools & tools_of(tool)) != 0 && strcmp(command_rows[i].name, word) == 0)
+            return &command_rows[i];
+    }
+    return NULL;
+}
+
+static gsrt_status refuse_command(parser *p, const char *word)
+{
+    const char *known[COMMAND_COUNT];
+    size_t count = 0;
+    gsrt_tool tool = p->options->tool, other = tool == GSRT_TOOL_LAUNCH ? GSRT_TOOL_GSRT : GSRT_TOOL_LAUNCH;
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if ((command_rows[i].tools & tools_of(tool)) != 0)
+            known[count++] = command_rows[i].name;
+    }
+    const char *nearest = gsrt_nearest(word, known, count);
+    if (command_of(other, word) != NULL)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "'%s' is a command of %s; write '%s %s'", word,
+                             gsrt_tool_name(other), gsrt_tool_name(other), word);
+    if (nearest != NULL)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "unknown command '%.60s'; did you mean '%s'?", word,
+                             nearest);
+    return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "unknown command '%.60s'; see '%s --help'", word,
+                         gsrt_tool_name(tool));
+}
+
+/* [run] SCENARIO for gsrt-launch, COMMAND SCENARIO for gsrt. */
+static gsrt_status choose_command(parser *p)
+{
+    gsrt_options *options = p->options;
+    const char *usage = options->tool == GSRT_TOOL_LAUNCH ? "gsrt-launch SCENARIO.yaml" : "gsrt twin SCENARIO.yaml";
+    const command_row *row = p->word_count == 0 ? NULL : command_of(options->tool, p->words[0]);
+    if (p->word_count == 0)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "no scenario given; write '%s'", usage);
+    if (row == NULL && (p->word_count == 2 || options->tool == GSRT_TOOL_GSRT))
+        return refuse_command(p, p->words[0]);
+    if (row != NULL && p->word_count == 1)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "no scenario given; write '%s'", usage);
+    options->command = row == NULL ? GSRT_COMMAND_RUN : row->command;
+    options->scenario = p->words[p->word_count - 1];
+    return GSRT_OK;
+}
+
+gsrt_status gsrt_options_parse(int argc, char *const *argv, gsrt_options *options, gsrt_diag *diag)
+{
+    *options = (gsrt_options){.tool = options->tool};
+    gsrt_arena_init(&options->arena, ARENA_BYTES_MAX);
+    /* Each --set takes an argument at least: argc of them are always enough. */
+    options->sets = gsrt_arena_take(&options->arena, argc > 0 ? (size_t)argc : 1, sizeof *options->sets);
+    if (options->sets == NULL)
+        return GSRT_ENOMEM;
+    parser p = {.argc = argc, .argv = argv, .next = 1, .options = options, .diag = diag};
+    gsrt_status status = take_words(&p);
+    if (status != GSRT_OK)
+        return status;
+    if (p.is_help || p.is_version) {
+        options->command = p.is_help ? GSRT_COMMAND_HELP : GSRT_COMMAND_VERSION;
+        return GSRT_OK;
+    }
+    if (options->is_quiet && options->verbosity > 0)
+        return gsrt_diag_set(diag, GSRT_EINVAL, NULL, NULL, "'-q' and '-v' contradict each other; give one of them");
+    return choose_command(&p);
+}
+
+void gsrt_options_fini(gsrt_options *options)
+{
+    gsrt_arena_fini(&options->arena);
+    *options = (gsrt_options){.tool = options->tool};
+}
+
+/* ---- help ---- */
+
+static gsrt_status print_row(gsrt_buffer *out, const char *left, const char *help, const char *initial)
+{
+    gsrt_status status = gsrt_buffer_print(out, "  %-22s %s", left, help);
+    if (status == GSRT_OK && initial != NULL)
+        status = gsrt_buffer_print(out, " (default: %s)", initial);
+    return status == GSRT_OK ? gsrt_buffer_append(out, "\n", 1) : status;
+}
+
+static gsrt_status print_options(gsrt_tool tool, gsrt_buffer *out)
+{
+    gsrt_status status = gsrt_buffer_print(out, "\noptions:\n");
+    for (size_t i = 0; i < OPTION_COUNT && status == GSRT_OK; i++) {
+        const option_row *row = &option_rows[i];
+        if ((row->tools & tools_of(tool)) == 0)
+            continue;
+        char left[WORD_BYTES_MAX], letter[] = "    ";
+        if (row->letter != 0)
+            (void)snprintf(letter, sizeof letter, "-%c,", row->letter);
+        (void)snprintf(left, sizeof left, "%-3s --%s%s%s", letter, row->name, row->argument == NULL ? "" : " ",
+                       row->argument == NULL ? "" : row->argument);
+        status = print_row(out, left, row->help, row->initial);
+    }
+    return status;
+}
+
+gsrt_status gsrt_options_print_help(gsrt_tool tool, gsrt_buffer *out)
+{
+    gsrt_status status;
+    if (tool == GSRT_TOOL_LAUNCH)
+        status =
+            gsrt_buffer_print(out, "usage: gsrt-launch [run] [OPTION]... SCENARIO.yaml\n"
+                                   "Run a transformer over the ranks of a job, as the scenario says. Inside mpirun "
+                                   "it uses the ranks that\nthere are; alone it starts mpirun itself.\n");
+    else
+        status = gsrt_buffer_print(out, "usage: gsrt COMMAND [OPTION]... SCENARIO.yaml\n"
+                                        "Look at a scenario without the machines that it is for.\n");
+    if (status == GSRT_OK)
+        status = gsrt_buffer_print(out, "\ncommands:\n");
+    for (size_t i = 0; i < COMMAND_COUNT && status == GSRT_OK; i++) {
+        if ((command_rows[i].tools & tools_of(tool)) != 0)
+            status = print_row(out, command_rows[i].name, command_rows[i].help, NULL);
+    }
+    if (status == GSRT_OK)
+        status = print_options(tool, out);
+    if (status == GSRT_OK)
+        status = gsrt_buffer_print(out, "\nenvironment:\n");
+    for (size_t i = 0; i < sizeof environment_rows / sizeof environment_rows[0] && status == GSRT_OK; i++)
+        status = print_row(out, environment_rows[i].name, environment_rows[i].help, environment_rows[i].initial);
+    if (status == GSRT_OK)
+        status = gsrt_buffer_print(out, "\nexit status: 0 done and every contract kept, 1 usage, 2 bad input, 3 no "
+                                        "feasible plan, 4 a contract was\nviolated, 5 a failure was not recovered, "
+                                        "130 interrupted\n");
+    return status;
+}
+
+gsrt_status gsrt_options_print_version(gsrt_tool tool, gsrt_buffer *out)
+{
+    return gsrt_buffer_print(out, "%s %s\n", gsrt_tool_name(tool), GSRT_VERSION);
+}
+
+/* ---- exit codes ---- */
+
+int gsrt_exit_code(gsrt_status status)
+{
+    switch ((int)status) {
+    case GSRT_OK: return 0;
+    case GSRT_EINVAL: return 1;
+    case GSRT_EINPUT:
+    case GSRT_EUNSUPPORTED: return 2;
+    case GSRT_EINFEASIBLE: return 3;
+    case GSRT_ECONTRACT: return 4;
+    case GSRT_ECANCELED: return 130;
+    default: return 5;
+    }
+}

@@ -1,0 +1,290 @@
+/* Values are built with jansson in the order of docs/schemas/report.schema.json. A failed allocation yields a NULL
+ * value, which the setters pass on: it is noticed once, at the end, in `tree`. */
+#include "launch/report.h"
+
+#include "base/json.h"
+#include "base/limits.h"
+
+#include <inttypes.h>
+
+/* An object under construction; `value` becomes NULL when memory runs out, and stays so. */
+typedef struct object {
+    json_t *value;
+} object;
+
+static object object_start(void)
+{
+    return (object){.value = json_object()};
+}
+
+/* Takes `value`. */
+static void set(object *o, const char *key, json_t *value)
+{
+    if (o->value == NULL) {
+        json_decref(value);
+        return;
+    }
+    if (value == NULL || json_object_set_new(o->value, key, value) != 0) {
+        json_decref(o->value);
+        o->value = NULL;
+    }
+}
+
+static void set_text(object *o, const char *key, const char *text)
+{
+    set(o, key, gsrt_json_text(text));
+}
+
+static void set_u64(object *o, const char *key, uint64_t number)
+{
+    set(o, key, gsrt_json_u64(number));
+}
+
+/* Rounded to a thousandth: what was measured is no more exact. Negative: unknown, null. */
+static void set_measured(object *o, const char *key, double number)
+{
+    if (number < 0)
+        set(o, key, json_null());
+    else
+        set(o, key, gsrt_json_real(number < 1e12 ? (double)(int64_t)(number * 1000 + 0.5) / 1000 : number));
+}
+
+/* Takes `item`; NULL in, or no memory: NULL out. */
+static json_t *append(json_t *array, json_t *item)
+{
+    if (array != NULL && json_array_append_new(array, item) == 0)
+        return array;
+    if (array == NULL)
+        json_decref(item);
+    json_decref(array);
+    return NULL;
+}
+
+static json_t *numbers(const uint32_t *items, uint32_t count)
+{
+    json_t *array = json_array();
+    for (uint32_t i = 0; i < count && array != NULL; i++)
+        array = append(array, gsrt_json_u64(items[i]));
+    return array;
+}
+
+/* ---- plan ---- */
+
+static json_t *units_of(uint32_t unit_count, const gsrt_plan_stage *stage)
+{
+    uint32_t first[GSRT_GROUP_RANKS_MAX + 1], units[GSRT_GROUP_RANKS_MAX];
+    gsrt_apportion(unit_count, stage->shares, stage->member_count, first);
+    for (uint32_t m = 0; m < stage->member_count; m++)
+        units[m] = first[m + 1] - first[m];
+    return numbers(units, stage->member_count);
+}
+
+static json_t *stage_json(const gsrt_plan *plan, const gsrt_workload *workload, uint32_t s)
+{
+    const gsrt_plan_stage *stage = &plan->stages[s];
+    uint32_t layers[] = {stage->layer_first, stage->layer_last};
+    object o = object_start();
+    set(&o, "layers", numbers(layers, 2));
+    set(&o, "ranks", numbers(stage->ranks, stage->member_count));
+    set(&o, "split", numbers(stage->shares, stage->member_count));
+    if (workload != NULL) {
+        set(&o, "heads", units_of(workload->head_count, stage));
+        if (s + 1 == plan->stage_count)
+            set(&o, "vocab", units_of(workload->vocab_count, stage));
+    }
+    return o.value;
+}
+
+static json_t *plan_json(const gsrt_plan *plan, const gsrt_workload *workload)
+{
+    json_t *stages = json_array();
+    for (uint32_t s = 0; s < plan->stage_count && stages != NULL; s++)
+        stages = append(stages, stage_json(plan, workload, s));
+    object o = object_start();
+    set_text(&o, "schema", GSRT_PLAN_SCHEMA);
+    set(&o, "stages", stages);
+    set(&o, "spares", numbers(plan->spares, plan->spare_count));
+    set_text(&o, "exchange", gsrt_exchange_name(plan->exchange));
+    return o.value;
+}
+
+/* ---- report ---- */
+
+static bool is_verified(const gsrt_report_contract *contract)
+{
+    return contract->is_verified && contract->compared > 0;
+}
+
+static json_t *contract_json(const gsrt_report_contract *contract)
+{
+    object o = object_start();
+    set_text(&o, "kind", contract->kind);
+    set(&o, "verified", json_boolean(is_verified(contract)));
+    set(&o, "kept", is_verified(contract) ? json_boolean(contract->different == 0) : json_null());
+    set_u64(&o, "compared", contract->compared);
+    set_u64(&o, "different", contract->different);
+    if (contract->different > 0) {
+        object first = object_start();
+        set_u64(&first, "request", contract->first_request);
+        set_u64(&first, "index", contract->first_index);
+        set(&o, "first_different", first.value);
+    }
+    return o.value;
+}
+
+static json_t *request_json(const gsrt_report_request *request, uint32_t number)
+{
+    object o = object_start();
+    set_u64(&o, "request", number);
+    set(&o, "prompt_tokens", numbers(request->prompt_tokens, request->prompt_token_count));
+    set(&o, "tokens", numbers(request->tokens, request->token_count));
+    set_text(&o, "text", request->text == NULL ? "" : request->text);
+    set_text(&o, "finish", request->finish);
+    if (request->error != NULL)
+        set_text(&o, "error", request->error);
+    set_measured(&o, "ttft_ms", request->ttft_ms);
+    set_measured(&o, "decode_tokens_per_s", request->decode_tokens_per_s);
+    set_u64(&o, "prefix_tokens_reused", request->prefix_tokens_reused);
+    return o.value;
+}
+
+static json_t *rank_json(const gsrt_report_rank *rank)
+{
+    object o = object_start();
+    set_u64(&o, "rank", rank->rank);
+    set_text(&o, "host", rank->host);
+    set(&o, "pid", json_integer(rank->pid));
+    set(&o, "stage", rank->has_role ? gsrt_json_u64(rank->stage) : json_null());
+    set(&o, "member", rank->has_role ? gsrt_json_u64(rank->member) : json_null());
+    set_text(&o, "isa", rank->isa);
+    set_u64(&o, "threads", rank->thread_count);
+    set_u64(&o, "weight_bytes_touched", rank->weight_bytes_touched);
+    set_u64(&o, "weight_bytes_share", rank->weight_bytes_share);
+    set_u64(&o, "weight_bytes_copies", rank->weight_bytes_copies);
+    set_u64(&o, "rows_per_step_max", rank->rows_per_step_max);
+    set_u64(&o, "rows_total", rank->rows_total);
+    set_u64(&o, "steps", rank->steps);
+    set_u64(&o, "gathered_bytes", rank->gathered_bytes);
+    set_u64(&o, "reduced_bytes", rank->reduced_bytes);
+    set_u64(&o, "packed_bytes", rank->packed_bytes);
+    set_measured(&o, "pack_ms", rank->pack_ms);
+    set_measured(&o, "load_ms", rank->load_ms);
+    set_u64(&o, "messages_sent", rank->messages_sent);
+    set_u64(&o, "messages_received", rank->messages_received);
+    return o.value;
+}
+
+static json_t *backend_json(const gsrt_report_backend *backend)
+{
+    object o = object_start();
+    set_u64(&o, "rank", backend->rank);
+    set_text(&o, "kind", backend->kind);
+    set_text(&o, "name", backend->name);
+    set(&o, "simulated", json_boolean(backend->is_simulated));
+    set_measured(&o, "busy_ms", (double)backend->busy_ns / 1e6);
+    if (backend->is_simulated) {
+        set_measured(&o, "energy_j", backend->energy_j);
+        set_measured(&o, "temperature_c", backend->temperature_c);
+    }
+    return o.value;
+}
+
+static json_t *versions_json(const gsrt_report_versions *versions)
+{
+    object o = object_start();
+    set_text(&o, "gsrt", versions->gsrt);
+    set_text(&o, "numerics", versions->numerics);
+    set_text(&o, "git", versions->git);
+    set_text(&o, "ucx", versions->ucx);
+    set_text(&o, "mpi", versions->mpi);
+    set_text(&o, "compiler", versions->compiler);
+    return o.value;
+}
+
+static json_t *times_json(const gsrt_report_times *times)
+{
+    object o = object_start();
+    set_text(&o, "started", times->started);
+    set_measured(&o, "load_ms", times->load_ms);
+    set_measured(&o, "generate_ms", times->generate_ms);
+    set_measured(&o, "verify_ms", times->verify_ms);
+    set_measured(&o, "total_ms", times->total_ms);
+    return o.value;
+}
+
+static json_t *model_json(const gsrt_report *report)
+{
+    object o = object_start();
+    set_text(&o, "file", report->model_file);
+    set_text(&o, "hash", report->model_hash);
+    if (report->workload != NULL) {
+        set_text(&o, "name", report->workload->name);
+        set_text(&o, "architecture", report->workload->architecture);
+        set_u64(&o, "layers", report->workload->layer_count);
+        set_u64(&o, "parameters", report->workload->parameter_count);
+    }
+    return o.value;
+}
+
+static json_t *report_json(const gsrt_report *report)
+{
+    json_t *requests = json_array(), *ranks = json_array(), *backends = json_array();
+    for (uint32_t i = 0; i < report->request_count; i++)
+        requests = append(requests, request_json(&report->requests[i], i));
+    for (uint32_t i = 0; i < report->rank_count; i++)
+        ranks = append(ranks, rank_json(&report->ranks[i]));
+    for (uint32_t i = 0; i < report->backend_count; i++)
+        backends = append(backends, backend_json(&report->backends[i]));
+    object o = object_start();
+    set_text(&o, "schema", GSRT_REPORT_SCHEMA);
+    set(&o, "exit", json_integer(report->exit_code));
+    set_text(&o, "name", report->name);
+    set_text(&o, "world", report->world);
+    set_text(&o, "error", report->error);
+    set(&o, "contract", contract_json(&report->contract));
+    set(&o, "requests", requests);
+    set(&o, "plan", report->plan == NULL ? json_null() : plan_json(report->plan, report->workload));
+    set(&o, "model", model_json(report));
+    set(&o, "ranks", ranks);
+    set(&o, "backends", backends);
+    set(&o, "versions", versions_json(&report->versions));
+    set(&o, "times", times_json(&report->times));
+    return o.value;
+}
+
+/* Print and release; NULL: building it ran out of memory. */
+static gsrt_status print_tree(json_t *tree, gsrt_buffer *out)
+{
+    if (tree == NULL)
+        return GSRT_ENOMEM;
+    gsrt_status status = gsrt_json_print(tree, false, out);
+    json_decref(tree);
+    return status;
+}
+
+gsrt_status gsrt_report_write_json(const gsrt_report *report, gsrt_buffer *out)
+{
+    return print_tree(report_json(report), out);
+}
+
+gsrt_status gsrt_report_write_plan_json(const gsrt_plan *plan, const gsrt_workload *workload, gsrt_buffer *out)
+{
+    return print_tree(plan_json(plan, workload), out);
+}
+
+gsrt_status gsrt_report_print_verdict(const gsrt_report_contract *contract, gsrt_buffer *out)
+{
+    if (!is_verified(contract)) {
+        const char *nothing = contract->is_verified ? "there was nothing to compare" : "verify: none";
+        return gsrt_buffer_print(out, "contract %s: not verified (%s)", contract->kind,
+                                 contract->unverified_because != NULL ? contract->unverified_because : nothing);
+    }
+    if (contract->different > 0)
+        return gsrt_buffer_print(
+            out,
+            "contract %s: VIOLATED (%" PRIu64 " of %" PRIu64
+            " logit hashes differ from the reference; first: request %" PRIu32 ", token %" PRIu32 ")",
+            contract->kind, contract->different, contract->compared, contract->first_request, contract->first_index);
+    return gsrt_buffer_print(out, "contract %s: kept (%" PRIu64 " of %" PRIu64 " logit hashes equal the reference)",
+                             contract->kind, contract->compared, contract->compared);
+}

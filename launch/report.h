@@ -1,0 +1,115 @@
+/* What a run did: report.json and plan.json (docs/schemas/report.schema.json, plan.schema.json).
+ *
+ * The runtime fills a gsrt_report of borrowed texts and arrays, and writes it once, at the end, even of a run that
+ * failed. Zero means "nothing of it happened" for counts; a time that was not measured is negative and becomes null.
+ * Whatever a profile's device reports is marked as simulated wherever it stands.
+ */
+#ifndef GSRT_LAUNCH_REPORT_H
+#define GSRT_LAUNCH_REPORT_H
+
+#include "base/buffer.h"
+#include "placement/plan.h"
+
+#define GSRT_REPORT_SCHEMA "gsrt-report/1"
+#define GSRT_PLAN_SCHEMA "gsrt-plan/1"
+
+typedef struct gsrt_report_contract {
+    const char *kind;                    /* "bitwise" */
+    bool is_verified;                    /* a reference pass was made: kept, compared and different mean something */
+    const char *unverified_because;      /* when it was not; NULL: "verify: none" */
+    uint64_t compared;                   /* logit hashes compared */
+    uint64_t different;                  /* of these, not equal; kept: verified, and 0 */
+    uint32_t first_request, first_index; /* of the first that differs; index counts the answer's tokens */
+} gsrt_report_contract;
+
+typedef struct gsrt_report_request {
+    const uint32_t *prompt_tokens; /* [prompt_token_count], as tokenised; NULL only when there are none */
+    uint32_t prompt_token_count;
+    const uint32_t *tokens; /* [token_count], the answer */
+    uint32_t token_count;
+    const char *text;              /* of the answer, UTF-8 */
+    const char *finish;            /* "stop", "length", "refused", "cancelled", "failed" */
+    const char *error;             /* why it was refused or failed; NULL: it was not */
+    double ttft_ms;                /* submission to first token; < 0: none */
+    double decode_tokens_per_s;    /* after the first token; < 0: fewer than two tokens */
+    uint32_t prefix_tokens_reused; /* positions whose KV was there already */
+} gsrt_report_request;
+
+/* What one rank did. Byte counts of weights concern its share of the model. */
+typedef struct gsrt_report_rank {
+    uint32_t rank;
+    const char *host;
+    int64_t pid;
+    bool has_role; /* false: spare or idle; stage and member mean nothing */
+    uint32_t stage, member;
+    const char *isa;
+    uint32_t thread_count;
+    uint64_t weight_bytes_touched; /* read by its kernels at least once */
+    uint64_t weight_bytes_share;   /* what the plan gives to it */
+    uint64_t weight_bytes_copies;  /* declared copies beyond the share: norms, KV heads that several members need */
+    uint32_t rows_per_step_max;
+    uint64_t rows_total, steps;
+    uint64_t gathered_bytes, reduced_bytes; /* received from its group */
+    uint64_t packed_bytes;
+    double pack_ms, load_ms;
+    uint64_t messages_sent, messages_received;
+} gsrt_report_rank;
+
+typedef struct gsrt_report_backend {
+    uint32_t rank;
+    const char *kind;  /* "cpu", "inline", "profile" */
+    const char *name;  /* of the processor or the profile */
+    bool is_simulated; /* timing, memory, power and heat are a declared profile's, not measured */
+    uint64_t busy_ns;  /* time of its work; simulated where the backend is */
+    double energy_j;   /* simulated only; < 0: unknown */
+    double temperature_c;
+} gsrt_report_backend;
+
+typedef struct gsrt_report_versions {
+    const char *gsrt, *numerics; /* never NULL; the others: NULL = unknown or not used */
+    const char *git, *ucx, *mpi, *compiler;
+} gsrt_report_versions;
+
+typedef struct gsrt_report_times {
+    const char *started; /* "2026-01-02T03:04:05Z"; NULL: unknown (twin) */
+    double load_ms;      /* until the workers were ready; < 0: unknown, here and below */
+    double generate_ms;  /* first step to last token; virtual time in the twin */
+    double verify_ms;    /* the reference pass */
+    double total_ms;
+} gsrt_report_times;
+
+typedef struct gsrt_report {
+    int exit_code;
+    const char *name;                    /* of the scenario */
+    const char *world;                   /* "real" or "twin": the times of a twin are modelled, never observed */
+    const char *error;                   /* the diagnostic of a run that failed; NULL: none */
+    const char *model_file, *model_hash; /* hash: NULL = not computed */
+    gsrt_report_contract contract;
+    const gsrt_report_request *requests; /* [request_count] */
+    uint32_t request_count;
+    const gsrt_plan *plan;         /* NULL: there was none */
+    const gsrt_workload *workload; /* NULL: it was not loaded */
+    const gsrt_report_rank *ranks; /* [rank_count] */
+    uint32_t rank_count;
+    const gsrt_report_backend *backends; /* [backend_count] */
+    uint32_t backend_count;
+    gsrt_report_versions versions;
+    gsrt_report_times times;
+} gsrt_report;
+
+/* Append report.json. The same report gives the same bytes. GSRT_OK | GSRT_ENOMEM | GSRT_ELIMIT. */
+GSRT_MUST_CHECK gsrt_status gsrt_report_write_json(const gsrt_report *report, gsrt_buffer *out);
+
+/* Append plan.json. workload may be NULL: then without the units of each member. Errors as above. */
+GSRT_MUST_CHECK gsrt_status gsrt_report_write_plan_json(const gsrt_plan *plan, const gsrt_workload *workload,
+                                                        gsrt_buffer *out);
+
+/* The line that ends every run, without a newline, exactly one of
+ *     contract bitwise: kept (200 of 200 logit hashes equal the reference)
+ *     contract bitwise: VIOLATED (3 of 200 logit hashes differ from the reference; first: request 0, token 17)
+ *     contract bitwise: not verified (verify: none)
+ * The last with unverified_because when that is set; a pass that compared nothing has not verified anything either.
+ * Errors as gsrt_buffer_append. */
+GSRT_MUST_CHECK gsrt_status gsrt_report_print_verdict(const gsrt_report_contract *contract, gsrt_buffer *out);
+
+#endif

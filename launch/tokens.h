@@ -1,0 +1,38 @@
+/* tokens.jsonl: a line per token, in the order in which the tokens were made.
+ *
+ *     {"request":0,"index":0,"token":403,"text":"Once","logits":"<xxh3-128 of the raw float32 logits, 32 hex digits>"}
+ *
+ * A sink in the sense of DESIGN: it accepts each (request, index) once and in order, and keeps nothing that was not
+ * asked for. Each line is one write(), so that an interrupted run keeps all whole lines.
+ */
+#ifndef GSRT_LAUNCH_TOKENS_H
+#define GSRT_LAUNCH_TOKENS_H
+
+#include "base/buffer.h"
+
+typedef struct gsrt_tokens gsrt_tokens;
+
+typedef struct gsrt_token {
+    uint32_t request; /* below the request count */
+    uint32_t index;   /* of the token within its answer, from 0 */
+    uint32_t token;
+    gsrt_span text; /* UTF-8: what this token completed; empty while a character is incomplete; borrowed */
+    uint64_t hash_low, hash_high; /* of the logits it was drawn from */
+} gsrt_token;
+
+/* A sink on `descriptor`, which it owns from now on. *out owned. GSRT_OK | GSRT_ENOMEM (descriptor is closed). */
+GSRT_MUST_CHECK gsrt_status gsrt_tokens_create(int descriptor, uint32_t request_count, gsrt_tokens **out);
+
+/* Write one line.
+ * GSRT_OK | GSRT_ESTALE: this index of this request is already there, nothing was written (a benign repetition after a
+ * step was run again) | GSRT_ESTATE: an index before it is missing | GSRT_EINVAL: no such request | GSRT_EIO |
+ * GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_tokens_append(gsrt_tokens *tokens, const gsrt_token *token);
+
+/* Tokens accepted for `request` so far. */
+uint32_t gsrt_tokens_count(const gsrt_tokens *tokens, uint32_t request);
+
+/* Closes the file. Accepts NULL; returns NULL. */
+gsrt_tokens *gsrt_tokens_free(gsrt_tokens *tokens);
+
+#endif
