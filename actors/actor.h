@@ -47,6 +47,7 @@ enum {
     GSRT_EXIT_NO_ACTOR = 4,  /* DOWN: there was nobody */
     GSRT_EXIT_RANK_LOST = 5, /* DOWN: its rank is gone */
     GSRT_EXIT_EPOCH = 6,     /* DOWN: a view change voided it */
+    GSRT_EXIT_REFUSED = 7,   /* DOWN of a call: not decodable there, or too many calls open */
 };
 
 gsrt_address gsrt_self(const gsrt_actor *self);

@@ -65,12 +65,37 @@ void gsrt_node_rank_lost(gsrt_node *node, uint32_t rank);
 /* Called when the transport suspects a peer; default (NULL): the suspicion is believed (gsrt_node_rank_lost). */
 void gsrt_node_on_suspect(gsrt_node *node, void (*on_suspect)(void *arg, uint32_t rank), void *arg);
 
+/* A new view: its epoch, larger than the last. Data messages (kinds from START on) of other epochs are refused and
+ * counted, waiting ones too; open calls end in DOWN (GSRT_EXIT_EPOCH); all roles are unbound, to be bound anew. */
+void gsrt_node_set_epoch(gsrt_node *node, uint32_t epoch);
+/* The incarnation of a rank's process in this view; at first that of the node itself. Messages of others are refused.
+ */
+void gsrt_node_set_incarnation(gsrt_node *node, uint32_t rank, uint32_t incarnation);
+
+/* An actor that lived here (or was born here) is on `rank` now: messages for it are forwarded, and their senders' ranks
+ * told, until `rank` is lost. The actor must have ended here. GSRT_OK | GSRT_EINVAL | GSRT_ESTATE: it is here |
+ * GSRT_ELIMIT | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_node_forward(gsrt_node *node, gsrt_address actor, uint32_t rank);
+/* Start an actor here under the address that it had elsewhere. Messages that overtake others on their way by the old
+ * rank are held back until those have come, at most GSRT_HOLD_MS. GSRT_OK | GSRT_EINVAL | GSRT_ESTATE: it is here |
+ * as gsrt_node_spawn. */
+GSRT_MUST_CHECK gsrt_status gsrt_node_adopt(gsrt_node *node, const gsrt_behaviour *behaviour, const void *arg,
+                                            gsrt_address address);
+
 typedef struct gsrt_node_facts {
-    uint64_t messages_local, messages_sent, messages_received, messages_dropped, messages_refused;
-    uint64_t inbox_bytes_max; /* most bytes that waited at once */
+    uint64_t messages_local;    /* sent and replied within the node */
+    uint64_t messages_sent;     /* given to the transport */
+    uint64_t messages_received; /* got from it */
+    uint64_t messages_dropped;  /* to somebody gone or unknown; late replies; a DOWN or EXIT that nobody waits for */
+    uint64_t messages_refused;  /* stale, undecodable, duplicate, of a kind that never comes from another rank */
+    uint64_t messages_forwarded, messages_held;
+    uint64_t inbox_bytes_max; /* most bytes that waited at once, payloads included */
     uint32_t actor_count;
+    uint32_t call_count, timer_count, relation_count; /* open now */
 } gsrt_node_facts;
 void gsrt_node_read_facts(const gsrt_node *node, gsrt_node_facts *out);
-const gsrt_transport *gsrt_node_transport(const gsrt_node *node);
+const gsrt_transport *gsrt_node_transport(const gsrt_node *node); /* borrowed; NULL: a node alone */
+/* All invariants (actors/node_impl.h) hold: for tests, after each step. Cost: O(everything). */
+bool gsrt_node_check(const gsrt_node *node);
 
 #endif
