@@ -1,0 +1,193 @@
+#include "ckpt/recorder.h"
+
+#include "ckpt/trace_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+struct gsrt_recorder {
+    gsrt_trace_writer writer;
+    int fd;          /* -1: no file */
+    int write_errno; /* of the write that failed */
+    char path[4096];
+};
+
+static gsrt_status write_file(void *arg, gsrt_span bytes)
+{
+    gsrt_recorder *recorder = arg;
+    while (bytes.len > 0) {
+        ssize_t n = write(recorder->fd, bytes.data, bytes.len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            recorder->write_errno = n < 0 ? errno : EIO;
+            return GSRT_EIO;
+        }
+        bytes = gsrt_span_of(bytes.data + n, bytes.len - (size_t)n);
+    }
+    return GSRT_OK;
+}
+
+static gsrt_status open_file(gsrt_recorder *recorder, const gsrt_recorder_options *options, gsrt_diag *diag)
+{
+    int n = snprintf(recorder->path, sizeof recorder->path, "%s/trace", options->directory);
+    if (n < 0 || (size_t)n > sizeof recorder->path - 64)
+        return gsrt_diag_set(diag, GSRT_EIO, options->directory, NULL, "the path is too long; choose a shorter one");
+    if (mkdir(recorder->path, 0777) != 0 && errno != EEXIST)
+        return gsrt_diag_set(diag, GSRT_EIO, recorder->path, NULL, "could not make the directory: %s", strerror(errno));
+    (void)snprintf(recorder->path + n, sizeof recorder->path - (size_t)n, "/rank-%u.%u.gsrtt", options->rank,
+                   options->incarnation);
+    recorder->fd = open(recorder->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (recorder->fd < 0 && errno == EEXIST)
+        return gsrt_diag_set(diag, GSRT_EIO, recorder->path, NULL,
+                             "a trace of this rank is already there; choose another directory or remove it");
+    if (recorder->fd < 0)
+        return gsrt_diag_set(diag, GSRT_EIO, recorder->path, NULL, "could not create the trace: %s", strerror(errno));
+    return GSRT_OK;
+}
+
+static gsrt_recorder *recorder_free(gsrt_recorder *recorder)
+{
+    if (recorder != NULL) {
+        gsrt_trace_writer_fini(&recorder->writer);
+        if (recorder->fd >= 0)
+            (void)close(recorder->fd);
+        free(recorder);
+    }
+    return NULL;
+}
+
+gsrt_status gsrt_recorder_open(const gsrt_recorder_options *options, gsrt_recorder **out, gsrt_diag *diag)
+{
+    gsrt_recorder *recorder = calloc(1, sizeof *recorder);
+    if (recorder == NULL)
+        return gsrt_diag_set(diag, GSRT_ENOMEM, NULL, NULL, "no memory for the recorder");
+    recorder->fd = -1;
+    bool is_file = options->directory != NULL;
+    gsrt_status status = is_file ? open_file(recorder, options, diag) : GSRT_OK;
+    if (status == GSRT_OK && gsrt_trace_writer_init(&recorder->writer, is_file ? write_file : options->sink,
+                                                    is_file ? recorder : options->sink_arg) != GSRT_OK)
+        status = gsrt_diag_set(diag, GSRT_ENOMEM, NULL, NULL, "no memory for the recorder");
+    if (status != GSRT_OK) {
+        recorder = recorder_free(recorder);
+        return status;
+    }
+    const char *program = options->program != NULL ? options->program : "gsrt";
+    const gsrt_trace_run run = {.time_ns = options->now_ns,
+                                .run_id = options->run_id,
+                                .rank = options->rank,
+                                .incarnation = options->incarnation,
+                                .program = gsrt_span_of_text(program),
+                                .world = gsrt_span_of_text(options->is_twin ? "twin" : "real")};
+    gsrt_trace_write_run(&recorder->writer, &run);
+    *out = recorder;
+    return GSRT_OK;
+}
+
+void gsrt_recorder_message(void *arg, uint64_t now_ns, const gsrt_envelope *envelope, bool is_sent)
+{
+    gsrt_recorder *recorder = arg;
+    const gsrt_trace_message message = {
+        .time_ns = now_ns,
+        .is_sent = is_sent,
+        .kind = (uint32_t)envelope->kind,
+        .epoch = envelope->epoch,
+        .from = envelope->from,
+        .to = envelope->to,
+        .sequence = envelope->sequence,
+        .cause = envelope->cause,
+        .call = envelope->call,
+        .body_bytes = (uint32_t)envelope->body.len,
+        .body_hash = XXH3_64bits(envelope->body.data, envelope->body.len),
+        .payload_bytes = envelope->payload == NULL ? 0 : (uint32_t)envelope->payload->len,
+    };
+    gsrt_trace_write_message(&recorder->writer, &message);
+}
+
+void gsrt_recorder_event(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
+                         const char *machine, gsrt_span bytes)
+{
+    gsrt_recorder *recorder = arg;
+    const gsrt_trace_event event = {.time_ns = now_ns,
+                                    .actor = actor,
+                                    .id = id,
+                                    .cause = cause,
+                                    .machine = gsrt_span_of_text(machine),
+                                    .content = bytes};
+    gsrt_trace_write_event(&recorder->writer, &event);
+}
+
+void gsrt_recorder_action(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
+                          const char *machine, gsrt_span bytes)
+{
+    gsrt_recorder *recorder = arg;
+    const gsrt_trace_action action = {.time_ns = now_ns,
+                                      .actor = actor,
+                                      .id = id,
+                                      .cause = cause,
+                                      .machine = gsrt_span_of_text(machine),
+                                      .content = bytes};
+    gsrt_trace_write_action(&recorder->writer, &action);
+}
+
+void gsrt_recorder_note(gsrt_recorder *recorder, uint64_t now_ns, const char *text)
+{
+    const gsrt_trace_note note = {.time_ns = now_ns, .text = gsrt_span_of_text(text)};
+    gsrt_trace_write_note(&recorder->writer, &note);
+}
+
+gsrt_status gsrt_recorder_flush(gsrt_recorder *recorder)
+{
+    return gsrt_trace_writer_flush(&recorder->writer);
+}
+
+gsrt_status gsrt_recorder_status(const gsrt_recorder *recorder)
+{
+    return recorder->writer.status;
+}
+
+uint64_t gsrt_recorder_checksum(const gsrt_recorder *recorder)
+{
+    return recorder->writer.checksum;
+}
+
+uint64_t gsrt_recorder_frame_count(const gsrt_recorder *recorder)
+{
+    return recorder->writer.frame_count;
+}
+
+uint64_t gsrt_recorder_byte_count(const gsrt_recorder *recorder)
+{
+    return recorder->writer.byte_count;
+}
+
+/* Flush, free, and say what went wrong since open. */
+static gsrt_status finish(gsrt_recorder *recorder, gsrt_diag *diag)
+{
+    gsrt_status status = gsrt_trace_writer_flush(&recorder->writer);
+    const char *path = recorder->fd >= 0 ? recorder->path : NULL;
+    if (status != GSRT_OK)
+        (void)gsrt_diag_set(diag, status, path, NULL, "could not write the trace: %s; do not trust it",
+                            recorder->write_errno != 0 ? strerror(recorder->write_errno) : gsrt_status_text(status));
+    recorder = recorder_free(recorder);
+    return status;
+}
+
+gsrt_status gsrt_recorder_close(gsrt_recorder *recorder, uint64_t now_ns, gsrt_diag *diag)
+{
+    if (recorder == NULL)
+        return GSRT_OK;
+    const gsrt_trace_end end = {.time_ns = now_ns};
+    gsrt_trace_write_end(&recorder->writer, &end);
+    return finish(recorder, diag);
+}
+
+gsrt_status gsrt_recorder_abandon(gsrt_recorder *recorder, gsrt_diag *diag)
+{
+    return recorder == NULL ? GSRT_OK : finish(recorder, diag);
+}

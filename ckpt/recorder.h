@@ -1,0 +1,58 @@
+/* The recorder: what a node tells about its messages, events and actions becomes a trace, before the action runs.
+ *
+ * One recorder per (rank, incarnation). With a directory the trace is DIRECTORY/trace/rank-R.I.gsrtt; with a sink its
+ * bytes go there (the twin keeps them in memory, or drops them and compares gsrt_recorder_checksum).
+ * Legal order: open, record, close. After a failed write the rest is dropped, and close says why: a trace with a hole
+ * is none. A killed process loses at most what was not yet flushed (GSRT_TRACE_FLUSH_BYTES): its trace is torn. Cost:
+ * see ckpt/trace_writer.h. Thread: the node's.
+ */
+#ifndef GSRT_CKPT_RECORDER_H
+#define GSRT_CKPT_RECORDER_H
+
+#include "ckpt/trace.h"
+#include "mailbox/envelope.h"
+
+typedef struct gsrt_recorder gsrt_recorder;
+
+typedef struct gsrt_recorder_options {
+    const char *directory; /* the run directory, which exists; NULL: no file */
+    gsrt_status (*sink)(void *arg,
+                        gsrt_span bytes); /* gets the bytes when directory is NULL; NULL: only the checksum */
+    void *sink_arg;
+    uint64_t run_id;
+    uint32_t rank, incarnation;
+    const char *program; /* name and version of what runs; NULL: "gsrt" */
+    bool is_twin;
+    uint64_t now_ns;
+} gsrt_recorder_options;
+
+/* *out owned: gsrt_recorder_close. GSRT_OK | GSRT_ENOMEM | GSRT_EIO: *diag names the file. A trace of the same rank and
+ * incarnation that is already there is not overwritten. */
+GSRT_MUST_CHECK gsrt_status gsrt_recorder_open(const gsrt_recorder_options *options, gsrt_recorder **out,
+                                               gsrt_diag *diag);
+
+/* The three that a node calls (actors/node.h: gsrt_node_recorder, whose arg is the recorder). They cannot fail at once;
+ * see gsrt_recorder_status. `bytes` is msgpack, copied. */
+void gsrt_recorder_message(void *recorder, uint64_t now_ns, const gsrt_envelope *envelope, bool is_sent);
+void gsrt_recorder_event(void *recorder, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
+                         const char *machine, gsrt_span bytes);
+void gsrt_recorder_action(void *recorder, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
+                          const char *machine, gsrt_span bytes);
+/* Something worth reading in the trace that no machine decided. */
+void gsrt_recorder_note(gsrt_recorder *recorder, uint64_t now_ns, const char *text);
+
+/* Hand what is buffered to the file or the sink. The first error since open, or GSRT_OK. */
+GSRT_MUST_CHECK gsrt_status gsrt_recorder_flush(gsrt_recorder *recorder);
+gsrt_status gsrt_recorder_status(const gsrt_recorder *recorder);
+
+/* Of everything recorded so far: equal checksums mean equal traces. */
+uint64_t gsrt_recorder_checksum(const gsrt_recorder *recorder);
+uint64_t gsrt_recorder_frame_count(const gsrt_recorder *recorder);
+uint64_t gsrt_recorder_byte_count(const gsrt_recorder *recorder);
+
+/* Write END, flush, free. NULL is legal. GSRT_OK, or the first error since open: *diag names the file. */
+GSRT_MUST_CHECK gsrt_status gsrt_recorder_close(gsrt_recorder *recorder, uint64_t now_ns, gsrt_diag *diag);
+/* Flush and free without END: the trace stays torn, as it would after a kill. NULL is legal. Results as close. */
+GSRT_MUST_CHECK gsrt_status gsrt_recorder_abandon(gsrt_recorder *recorder, gsrt_diag *diag);
+
+#endif

@@ -1,0 +1,183 @@
+/* The recorder: files and sinks get the same bytes, errors are told once, a trace is never overwritten. */
+#include "ckpt/recorder.h"
+#include "tests/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static gsrt_status keep(void *arg, gsrt_span bytes)
+{
+    return gsrt_buffer_append(arg, bytes.data, bytes.len);
+}
+
+static void record_something(gsrt_recorder *recorder)
+{
+    gsrt_payload payload = {.len = 4096};
+    const gsrt_envelope envelope = {.kind = GSRT_KIND_PING,
+                                    .from = 1,
+                                    .to = 2,
+                                    .sequence = 3,
+                                    .cause = 4,
+                                    .body = gsrt_span_of_text("body"),
+                                    .payload = &payload};
+    gsrt_recorder_message(recorder, 10, &envelope, true);
+    gsrt_recorder_message(recorder, 11, &envelope, false);
+    gsrt_recorder_event(recorder, 12, 2, 100, 4, "scheduler", gsrt_span_of("\x91\x01", 2));
+    gsrt_recorder_action(recorder, 12, 2, 101, 100, "scheduler", gsrt_span_of("\x91\x02", 2));
+    gsrt_recorder_note(recorder, 13, "note");
+}
+
+static gsrt_buffer read_file(const char *path)
+{
+    gsrt_buffer bytes;
+    gsrt_buffer_init(&bytes, 1u << 20);
+    FILE *file = fopen(path, "rb");
+    ck_assert_msg(file != NULL, "no file %s", path);
+    uint8_t room[4096];
+    size_t n;
+    while ((n = fread(room, 1, sizeof room, file)) > 0)
+        ck_assert_int_eq(gsrt_buffer_append(&bytes, room, n), GSRT_OK);
+    (void)fclose(file);
+    return bytes;
+}
+
+START_TEST(file_and_sink_agree)
+{
+    char directory[] = "recorder_test.XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    gsrt_diag diag = {0};
+    gsrt_buffer memory;
+    gsrt_buffer_init(&memory, 1u << 20);
+    gsrt_recorder *recorders[3];
+    gsrt_recorder_options options = {.directory = directory, .rank = 5, .incarnation = 1, .run_id = 77};
+    ck_assert_int_eq(gsrt_recorder_open(&options, &recorders[0], &diag), GSRT_OK);
+    options.directory = NULL;
+    ck_assert_int_eq(gsrt_recorder_open(&options, &recorders[1], &diag), GSRT_OK); /* the checksum only */
+    options.sink = keep;
+    options.sink_arg = &memory;
+    ck_assert_int_eq(gsrt_recorder_open(&options, &recorders[2], &diag), GSRT_OK);
+    for (int i = 0; i < 3; i++) {
+        record_something(recorders[i]);
+        ck_assert_uint_eq(gsrt_recorder_frame_count(recorders[i]), 6);
+        ck_assert_uint_eq(gsrt_recorder_checksum(recorders[i]), gsrt_recorder_checksum(recorders[0]));
+    }
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(gsrt_recorder_close(recorders[i], 20, &diag), GSRT_OK);
+
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/trace/rank-5.1.gsrtt", directory);
+    gsrt_buffer file = read_file(path);
+    ck_assert(gsrt_span_equal(gsrt_buffer_span(&file), gsrt_buffer_span(&memory)));
+    gsrt_trace_reader reader;
+    gsrt_trace_frame frame;
+    ck_assert_int_eq(gsrt_trace_reader_init(&reader, gsrt_buffer_span(&file), path, &diag), GSRT_OK);
+    while (gsrt_trace_next(&reader, &frame, &diag) == GSRT_OK) {
+        if (frame.kind == GSRT_TRACE_MESSAGE) {
+            ck_assert_uint_eq(frame.message.body_bytes, 4);
+            ck_assert_uint_eq(frame.message.payload_bytes, 4096);
+            ck_assert_uint_eq(frame.message.is_sent, frame.number == 1);
+        }
+    }
+    ck_assert_str_eq(diag.text, "");
+    ck_assert(reader.has_ended && !reader.is_torn);
+    ck_assert_uint_eq(reader.frame_number, 7);
+
+    /* a second recorder of the same rank and incarnation must not destroy what is there */
+    options.directory = directory;
+    gsrt_recorder *second = NULL;
+    ck_assert_int_eq(gsrt_recorder_open(&options, &second, &diag), GSRT_EIO);
+    ck_assert_ptr_null(second);
+    ck_assert_ptr_nonnull(strstr(diag.text, "already there"));
+    gsrt_buffer_fini(&file);
+    gsrt_buffer_fini(&memory);
+    ck_assert_int_eq(unlink(path), 0);
+    (void)snprintf(path, sizeof path, "%s/trace", directory);
+    ck_assert_int_eq(rmdir(path), 0);
+    ck_assert_int_eq(rmdir(directory), 0);
+}
+END_TEST
+
+START_TEST(bodies_change_the_checksum)
+{
+    gsrt_recorder *a, *b;
+    gsrt_recorder_options options = {.rank = 1};
+    ck_assert_int_eq(gsrt_recorder_open(&options, &a, NULL), GSRT_OK);
+    ck_assert_int_eq(gsrt_recorder_open(&options, &b, NULL), GSRT_OK);
+    gsrt_envelope envelope = {.kind = GSRT_KIND_PING, .from = 1, .to = 2, .body = gsrt_span_of_text("same")};
+    gsrt_recorder_message(a, 1, &envelope, true);
+    gsrt_recorder_message(b, 1, &envelope, true);
+    ck_assert_uint_eq(gsrt_recorder_checksum(a), gsrt_recorder_checksum(b));
+    gsrt_recorder_message(a, 2, &envelope, true);
+    envelope.body = gsrt_span_of_text("Same");
+    gsrt_recorder_message(b, 2, &envelope, true);
+    ck_assert_uint_ne(gsrt_recorder_checksum(a), gsrt_recorder_checksum(b));
+    ck_assert_int_eq(gsrt_recorder_close(a, 3, NULL), GSRT_OK);
+    ck_assert_int_eq(gsrt_recorder_abandon(b, NULL), GSRT_OK);
+}
+END_TEST
+
+START_TEST(a_directory_that_is_not_there_is_named)
+{
+    gsrt_diag diag = {0};
+    gsrt_recorder *recorder = NULL;
+    const gsrt_recorder_options options = {.directory = "no/such/directory"};
+    ck_assert_int_eq(gsrt_recorder_open(&options, &recorder, &diag), GSRT_EIO);
+    ck_assert_ptr_null(recorder);
+    ck_assert_ptr_nonnull(strstr(diag.text, "no/such/directory/trace: could not make the directory"));
+    ck_assert_int_eq(gsrt_recorder_close(NULL, 0, NULL), GSRT_OK);
+}
+END_TEST
+
+START_TEST(abandoned_traces_are_torn)
+{
+    gsrt_buffer memory;
+    gsrt_buffer_init(&memory, 1u << 20);
+    gsrt_recorder *recorder;
+    const gsrt_recorder_options options = {.sink = keep, .sink_arg = &memory};
+    ck_assert_int_eq(gsrt_recorder_open(&options, &recorder, NULL), GSRT_OK);
+    record_something(recorder);
+    ck_assert_int_eq(gsrt_recorder_abandon(recorder, NULL), GSRT_OK);
+    gsrt_trace_reader reader;
+    gsrt_trace_frame frame;
+    ck_assert_int_eq(gsrt_trace_reader_init(&reader, gsrt_buffer_span(&memory), "t", NULL), GSRT_OK);
+    gsrt_status status = GSRT_OK;
+    while (status == GSRT_OK)
+        status = gsrt_trace_next(&reader, &frame, NULL);
+    ck_assert_int_eq(status, GSRT_EEMPTY);
+    ck_assert(reader.is_torn);
+    ck_assert_uint_eq(reader.frame_number, 6);
+    ck_assert_uint_eq(reader.offset_bytes, memory.len);
+    gsrt_buffer_fini(&memory);
+}
+END_TEST
+
+static gsrt_status refuse(void *arg, gsrt_span bytes)
+{
+    (void)arg;
+    (void)bytes;
+    return GSRT_EIO;
+}
+
+START_TEST(a_failed_write_is_told_at_close)
+{
+    gsrt_diag diag = {0};
+    gsrt_recorder *recorder;
+    const gsrt_recorder_options options = {.sink = refuse};
+    ck_assert_int_eq(gsrt_recorder_open(&options, &recorder, &diag), GSRT_OK);
+    record_something(recorder);
+    ck_assert_int_eq(gsrt_recorder_status(recorder), GSRT_OK);
+    ck_assert_int_eq(gsrt_recorder_flush(recorder), GSRT_EIO);
+    ck_assert_int_eq(gsrt_recorder_status(recorder), GSRT_EIO);
+    record_something(recorder);
+    ck_assert_int_eq(gsrt_recorder_close(recorder, 1, &diag), GSRT_EIO);
+    ck_assert_ptr_nonnull(strstr(diag.text, "could not write the trace"));
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {file_and_sink_agree, bodies_change_the_checksum, a_directory_that_is_not_there_is_named,
+                            abandoned_traces_are_torn, a_failed_write_is_told_at_close};
+    return unit_run("recorder", tests, sizeof tests / sizeof tests[0]);
+}
