@@ -6,6 +6,7 @@
 
 typedef struct linear_run {
     gsrt_exec *exec;
+    const gsrt_linear_ops *ops;
     gsrt_linear_task task;
 } linear_run;
 
@@ -13,7 +14,7 @@ static void prepare_rows(void *arg, uint32_t thread, uint32_t first, uint32_t en
 {
     (void)thread;
     linear_run *run = arg;
-    run->exec->kernels->prepare(&run->task, first, end);
+    run->ops->prepare(&run->task, first, end);
 }
 
 static void compute_panels(void *arg, uint32_t thread, uint32_t first, uint32_t end)
@@ -21,7 +22,7 @@ static void compute_panels(void *arg, uint32_t thread, uint32_t first, uint32_t 
     linear_run *run = arg;
     uint32_t row_count = run->task.matrix->row_count;
     uint32_t out_end = end * GSRT_PANEL_OUTPUTS < row_count ? end * GSRT_PANEL_OUTPUTS : row_count;
-    run->exec->kernels->linear(&run->task, first * GSRT_PANEL_OUTPUTS, out_end, gsrt__exec_thread(run->exec, thread));
+    run->ops->linear(&run->task, first * GSRT_PANEL_OUTPUTS, out_end, gsrt__exec_thread(run->exec, thread));
 }
 
 /* Panels that a thread takes at a time: enough grains for a fair end, large enough for the kernels' own blocking. */
@@ -38,6 +39,7 @@ gsrt_status gsrt__exec_linear(gsrt_exec *exec, const gsrt_job *job, const gsrt_i
     gsrt_matrix *matrix = instr->matrix;
     linear_run run = {
         .exec = exec,
+        .ops = gsrt_linear_ops_of(exec->kernels, matrix->dtype),
         .task = {.matrix = matrix,
                  .packed = gsrt__packed_data(matrix, exec->kernels->isa),
                  .chunking = gsrt_chunking_of(matrix),
@@ -57,13 +59,13 @@ gsrt_status gsrt__exec_linear(gsrt_exec *exec, const gsrt_job *job, const gsrt_i
 
     uint64_t macs = (uint64_t)task->row_count * matrix->row_count * matrix->k_count;
     uint64_t work_ns = exec->kernels->isa == GSRT_ISA_SCALAR ? macs * 2 : macs / 16;
-    size_t prepared_bytes = exec->kernels->prepared_bytes(task);
+    size_t prepared_bytes = run.ops->prepared_bytes(task);
     if (prepared_bytes > 0) {
         task->prepared = gsrt__exec_shared(exec, prepared_bytes);
         if (task->prepared == NULL)
             return GSRT_ENOMEM;
     }
-    gsrt_status status = gsrt__exec_threads(exec, exec->kernels->scratch_bytes(task));
+    gsrt_status status = gsrt__exec_threads(exec, run.ops->scratch_bytes(task));
     if (status != GSRT_OK)
         return status;
     if (prepared_bytes > 0) {

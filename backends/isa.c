@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef GSRT_HAVE_AVX2
+#define GSRT_HAVE_AVX2 0
+#endif
+
 const char *gsrt_isa_name(gsrt_isa isa)
 {
     switch (isa) {
@@ -19,7 +23,12 @@ const gsrt_kernels *gsrt_kernels_of(gsrt_isa isa)
 {
     switch (isa) {
     case GSRT_ISA_SCALAR: return &gsrt__kernels_scalar;
-    case GSRT_ISA_AVX2: return NULL;
+    case GSRT_ISA_AVX2:
+#if GSRT_HAVE_AVX2
+        return &gsrt__kernels_avx2;
+#else
+        return NULL;
+#endif
     case GSRT_ISA_AVX512: return NULL;
     }
     return NULL;

@@ -35,9 +35,8 @@ typedef struct gsrt_attention_block {
     float scale;
 } gsrt_attention_block;
 
-typedef struct gsrt_kernels {
-    gsrt_isa isa;
-
+/* LINEAR for one family of weights. */
+typedef struct gsrt_linear_ops {
     /* Bytes of `prepared` for this task; prepare is called for all rows before linear, unless it is 0. */
     size_t (*prepared_bytes)(const gsrt_linear_task *task);
     void (*prepare)(const gsrt_linear_task *task, uint32_t row_first, uint32_t row_end);
@@ -50,7 +49,11 @@ typedef struct gsrt_kernels {
      * ceil(row_count / GSRT_PANEL_OUTPUTS); `to` is the start of the whole, 64-byte aligned. */
     size_t (*packed_bytes)(const gsrt_matrix *matrix);
     void (*pack)(const gsrt_matrix *matrix, uint8_t *to, uint32_t panel_first, uint32_t panel_end);
+} gsrt_linear_ops;
 
+typedef struct gsrt_kernels {
+    gsrt_isa isa;
+    const gsrt_linear_ops *products[2]; /* [gsrt_dtype_is_quantised]; see gsrt_linear_ops_of */
     void (*embed)(const gsrt_matrix *matrix, uint32_t row, float *out);
     void (*quantise)(const float *x, uint32_t count, gsrt_q8_block *out);
     void (*rmsnorm)(const float *x, const float *weight, uint32_t width, float epsilon, float *out);
@@ -69,6 +72,11 @@ const gsrt_kernels *gsrt_kernels_of(gsrt_isa isa);
 extern const gsrt_kernels gsrt__kernels_scalar;
 extern const gsrt_kernels gsrt__kernels_avx2;
 extern const gsrt_kernels gsrt__kernels_avx512;
+
+static inline const gsrt_linear_ops *gsrt_linear_ops_of(const gsrt_kernels *kernels, gsrt_dtype dtype)
+{
+    return kernels->products[gsrt_dtype_is_quantised(dtype) ? 1 : 0];
+}
 
 /* Combining two partial results of attention: the factors of both sides (docs/numerics.md, section 7). */
 typedef struct gsrt_combine_factors {

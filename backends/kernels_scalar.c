@@ -81,14 +81,18 @@ static void combine(uint32_t head_pad, float *left_m, float *left_l, float *left
     *left_m = f.m;
 }
 
-const gsrt_kernels gsrt__kernels_scalar = {
-    .isa = GSRT_ISA_SCALAR,
+static const gsrt_linear_ops products = {
     .prepared_bytes = no_bytes,
     .prepare = prepare_nothing,
     .scratch_bytes = no_bytes,
     .linear = linear,
     .packed_bytes = no_packed_bytes,
     .pack = pack_nothing,
+};
+
+const gsrt_kernels gsrt__kernels_scalar = {
+    .isa = GSRT_ISA_SCALAR,
+    .products = {&products, &products},
     .embed = gsrt_oracle_embed,
     .quantise = gsrt_oracle_quantise,
     .rmsnorm = gsrt_oracle_rmsnorm,

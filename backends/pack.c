@@ -51,7 +51,7 @@ static struct gsrt_packed *packed_create(gsrt_isa isa, size_t bytes)
 
 gsrt_status gsrt__packing_start(gsrt_packing *packing, const gsrt_kernels *kernels, gsrt_matrix *matrix)
 {
-    size_t bytes = kernels->packed_bytes(matrix);
+    size_t bytes = gsrt_linear_ops_of(kernels, matrix->dtype)->packed_bytes(matrix);
     if (bytes == 0 || atomic_load_explicit(&matrix->packed, memory_order_acquire) != NULL)
         return GSRT_EUNSUPPORTED;
     struct gsrt_packed *packed = packed_create(kernels->isa, bytes);
@@ -69,7 +69,8 @@ gsrt_status gsrt__packing_start(gsrt_packing *packing, const gsrt_kernels *kerne
 bool gsrt__packing_step(gsrt_packing *packing)
 {
     if (packing->panel_next < packing->panel_count) {
-        packing->kernels->pack(packing->matrix, packing->packed->data, packing->panel_next, packing->panel_next + 1);
+        const gsrt_linear_ops *ops = gsrt_linear_ops_of(packing->kernels, packing->matrix->dtype);
+        ops->pack(packing->matrix, packing->packed->data, packing->panel_next, packing->panel_next + 1);
         packing->panel_next++;
     }
     if (packing->panel_next < packing->panel_count)

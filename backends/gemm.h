@@ -1,0 +1,165 @@
+/* The canonical order around a product of matrices; compiled into every vector kernel.
+ *
+ * Outputs go in groups of 64, K in pieces of at most 256 inside a chunk. A piece of the group's weights is widened once
+ * into scratch, then each tile of tokens passes over it:
+ *
+ *     for groups of outputs, sub-trees, chunks, pieces:   widen            [tile_outputs] at a time
+ *         for tiles of tokens, tiles of outputs:          tile             registers: tile_tokens x tile_outputs
+ *         after a chunk's last piece: the tile's sums go onto the tile's stack of the tree
+ *
+ * Scratch: weights | sums being made | stack [depth][tiles of tokens][tiles of outputs][tile_tokens][tile_outputs].
+ */
+#ifndef GSRT_BACKENDS_GEMM_H
+#define GSRT_BACKENDS_GEMM_H
+
+#include "backends/walk.h"
+
+enum { GEMM_GROUP_OUTPUTS = 64, GEMM_PIECE_ELEMENTS = 256 };
+
+typedef struct gemm_ops {
+    uint32_t tile_tokens, tile_outputs;
+    uint32_t unit;       /* elements of K that one step of the tile takes: 1, or 32 for blocks */
+    size_t w_unit_bytes; /* of a tile of outputs */
+    size_t x_unit_bytes; /* of a tile of tokens; multiples of 8 */
+    /* Weights of outputs [out_first, + tile_outputs) (zero or anything past the last), elements [k_first, k_first +
+     * k_count) of the share. */
+    void (*widen)(const gsrt_linear_task *task, uint32_t out_first, uint32_t k_first, uint32_t k_count, uint8_t *to);
+    /* acc [tile_tokens][tile_outputs] += the piece, from +0 when is_first. */
+    void (*tile)(const uint8_t *w, const uint8_t *x, uint32_t unit_count, bool is_first, float *acc);
+} gemm_ops;
+
+static inline uint32_t gemm_tile_count(const gemm_ops *ops, uint32_t row_count)
+{
+    return (row_count + ops->tile_tokens - 1) / ops->tile_tokens;
+}
+
+static inline size_t gemm_x_tile_bytes(const gemm_ops *ops, const gsrt_matrix *matrix)
+{
+    return ((size_t)matrix->k_count / ops->unit * ops->x_unit_bytes + 63) / 64 * 64;
+}
+
+/* Bytes of the activations, tile by tile: [tiles][units] of x_unit_bytes. */
+static inline size_t gemm_prepared_bytes(const gemm_ops *ops, const gsrt_linear_task *task)
+{
+    return gemm_tile_count(ops, task->row_count) * gemm_x_tile_bytes(ops, task->matrix);
+}
+
+static inline size_t gemm_weight_bytes(const gemm_ops *ops)
+{
+    return GEMM_GROUP_OUTPUTS / ops->tile_outputs * (GEMM_PIECE_ELEMENTS / ops->unit) * ops->w_unit_bytes;
+}
+
+static inline size_t gemm_level_floats(const gemm_ops *ops, const gsrt_linear_task *task)
+{
+    return (size_t)gemm_tile_count(ops, task->row_count) * ops->tile_tokens * GEMM_GROUP_OUTPUTS;
+}
+
+static inline size_t gemm_scratch_bytes(const gemm_ops *ops, const gsrt_linear_task *task)
+{
+    uint32_t depth = 2;
+    while (1u << (depth - 2) < task->chunking.count)
+        depth++;
+    return gemm_weight_bytes(ops) + depth * gemm_level_floats(ops, task) * sizeof(float);
+}
+
+typedef struct gemm_state {
+    const gemm_ops *ops;
+    const gsrt_linear_task *task;
+    uint32_t out_first, out_end; /* of the group */
+    uint8_t *weights;
+    float *stack;
+    size_t level_floats;
+    uint32_t tile_count;     /* of tokens */
+    uint32_t out_tile_count; /* of outputs, in this group */
+} gemm_state;
+
+static inline float *gemm_entry(const gemm_state *s, uint32_t level, uint32_t token_tile, uint32_t out_tile)
+{
+    size_t tile_floats = (size_t)s->ops->tile_tokens * s->ops->tile_outputs;
+    size_t index = (size_t)token_tile * (GEMM_GROUP_OUTPUTS / s->ops->tile_outputs) + out_tile;
+    return s->stack + level * s->level_floats + index * tile_floats;
+}
+
+/* One piece of a chunk over all tiles; entries at `level` are the chunk's sums. */
+static inline void gemm_piece(const gemm_state *s, uint32_t k_first, uint32_t k_count, bool is_first, bool is_last,
+                              uint32_t level, uint32_t merge_count)
+{
+    const gemm_ops *ops = s->ops;
+    size_t w_tile_bytes = k_count / ops->unit * ops->w_unit_bytes;
+    uint32_t tile_floats = ops->tile_tokens * ops->tile_outputs;
+    for (uint32_t o = 0; o < s->out_tile_count; o++)
+        ops->widen(s->task, s->out_first + o * ops->tile_outputs, k_first, k_count, s->weights + o * w_tile_bytes);
+    size_t x_tile_bytes = gemm_x_tile_bytes(ops, s->task->matrix);
+    const uint8_t *x = s->task->prepared + k_first / ops->unit * ops->x_unit_bytes;
+    for (uint32_t t = 0; t < s->tile_count; t++, x += x_tile_bytes)
+        for (uint32_t o = 0; o < s->out_tile_count; o++) {
+            float *acc = gemm_entry(s, level, t, o);
+            ops->tile(s->weights + o * w_tile_bytes, x, k_count / ops->unit, is_first, acc);
+            for (uint32_t i = 0; is_last && i < merge_count; i++)
+                walk_add(gemm_entry(s, level - i - 1, t, o), gemm_entry(s, level - i, t, o), tile_floats);
+        }
+}
+
+/* Merge the two topmost levels of every tile. */
+static inline void gemm_merge(const gemm_state *s, uint32_t depth)
+{
+    walk_add(gemm_entry(s, depth - 2, 0, 0), gemm_entry(s, depth - 1, 0, 0), (uint32_t)s->level_floats);
+}
+
+static inline void gemm_write(const gemm_state *s, uint32_t subtree)
+{
+    const gemm_ops *ops = s->ops;
+    for (uint32_t row = 0; row < s->task->row_count; row++)
+        for (uint32_t o = 0; o < s->out_tile_count; o++)
+            walk_write(s->task, row, subtree, s->out_first + o * ops->tile_outputs, ops->tile_outputs,
+                       gemm_entry(s, 0, row / ops->tile_tokens, o) + row % ops->tile_tokens * ops->tile_outputs);
+}
+
+static inline void gemm_group(const gemm_state *s)
+{
+    const gsrt_matrix *matrix = s->task->matrix;
+    const gsrt_chunking *chunking = &s->task->chunking;
+    uint32_t subtree = 0;
+    for (uint32_t at = chunking->first; at < chunking->end; subtree++) {
+        uint32_t end = gsrt_subtree_end(at, chunking->end, chunking->count), depth = 0;
+        for (uint32_t c = at; c < end; c++) {
+            uint32_t k = c * chunking->chunk;
+            uint32_t k_end = matrix->k_total - k < chunking->chunk ? matrix->k_total : k + chunking->chunk;
+            uint32_t merge_count = 0;
+            for (uint32_t bits = c - at; (bits & 1) != 0; bits >>= 1)
+                merge_count++;
+            for (bool is_first = true; k < k_end; is_first = false) {
+                uint32_t count = k_end - k < GEMM_PIECE_ELEMENTS ? k_end - k : GEMM_PIECE_ELEMENTS;
+                gemm_piece(s, k - matrix->k_first, count, is_first, k + count == k_end, depth, merge_count);
+                k += count;
+            }
+            depth += 1 - merge_count;
+        }
+        for (; depth > 1; depth--)
+            gemm_merge(s, depth);
+        gemm_write(s, subtree);
+        at = end;
+    }
+}
+
+/* Outputs [out_first, out_end) of all rows. */
+static inline void gemm_run(const gemm_ops *ops, const gsrt_linear_task *task, uint32_t out_first, uint32_t out_end,
+                            uint8_t *scratch)
+{
+    gemm_state s = {
+        .ops = ops,
+        .task = task,
+        .weights = scratch,
+        .stack = (float *)(void *)(scratch + gemm_weight_bytes(ops)),
+        .level_floats = gemm_level_floats(ops, task),
+        .tile_count = gemm_tile_count(ops, task->row_count),
+    };
+    for (; out_first < out_end; out_first += GEMM_GROUP_OUTPUTS) {
+        s.out_first = out_first;
+        s.out_end = out_end - out_first < GEMM_GROUP_OUTPUTS ? out_end : out_first + GEMM_GROUP_OUTPUTS;
+        s.out_tile_count = (s.out_end - out_first + ops->tile_outputs - 1) / ops->tile_outputs;
+        gemm_group(&s);
+    }
+}
+
+#endif
