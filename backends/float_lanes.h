@@ -95,17 +95,26 @@ static inline __attribute__((always_inline)) void float_file_rows(gsrt_dtype dty
     for (int r = 0; r < rows; r++)
         for (int g = 0; g < GROUPS; g++)
             acc[r][g] = _mm256_setzero_ps();
+    /* a cache line of each of eight rows at a time: rows lie powers of two apart, and more would evict each other */
+    const uint32_t step = dtype == GSRT_DTYPE_F32 ? 16 : 32;
     uint32_t k = 0;
-    for (; k + 8 <= count; k += 8)
-#pragma GCC unroll 4
+    for (uint32_t k_next; k + 8 <= count; k = k_next) {
+        uint32_t left = (count - k) / 8 * 8;
+        k_next = k + (left < step ? left : step);
         for (int g = 0; g < GROUPS; g++) {
-            file_columns(dtype, w + (size_t)g * 8, k, columns);
+            for (uint32_t at = k; at < k_next; at += 8) {
+                file_columns(dtype, w + (size_t)g * 8, at, columns);
 #pragma GCC unroll 8
-            for (int i = 0; i < 8; i++)
+                for (int i = 0; i < 8; i++)
 #pragma GCC unroll 4
-                for (int r = 0; r < rows; r++)
-                    acc[r][g] = _mm256_fmadd_ps(columns[i], _mm256_set1_ps(x[r][k + (uint32_t)i]), acc[r][g]);
+                    for (int r = 0; r < rows; r++)
+                        acc[r][g] = _mm256_fmadd_ps(columns[i], _mm256_set1_ps(x[r][at + (uint32_t)i]), acc[r][g]);
+            }
+            for (int i = 0; i < 8; i++)
+                _mm_prefetch((const char *)w[g * 8 + i] + (size_t)k * (dtype == GSRT_DTYPE_F32 ? 4 : 2) + 256,
+                             _MM_HINT_T0);
         }
+    }
     for (int g = 0; g < GROUPS && k < count; g++) {
         file_columns_tail(dtype, w + (size_t)g * 8, k, count - k, columns);
         for (uint32_t i = 0; i < count - k; i++)

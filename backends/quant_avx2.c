@@ -13,6 +13,9 @@
 
 enum { ROWS_AT_ONCE = 4, TILE_TOKENS = 6, TILE_OUTPUTS = 16, PREFETCH_BYTES = 8192 };
 
+/* Ends a step of an unrolled loop: without it GCC does all multiplications first and spills the sums. */
+#define KEEP_IN_REGISTERS(a, b) __asm__ volatile("" : "+x"(a), "+x"(b))
+
 static inline __attribute__((always_inline)) __m256i load_256(const uint8_t *from)
 {
     return _mm256_loadu_si256((const __m256i *)(const void *)from);
@@ -46,8 +49,10 @@ block_q8(const int rows, const uint8_t *lines, const gsrt_q8_block *const *x, ui
     }
 }
 
-static inline __attribute__((always_inline)) void
-block_q4(const int rows, const uint8_t *lines, const gsrt_q8_block *const *x, uint32_t b, __m256i isum[ROWS_AT_ONCE][2])
+/* offsets[r][b]: 8 times the sum of block b of row r. */
+static inline __attribute__((always_inline)) void block_q4(const int rows, const uint8_t *lines,
+                                                           const gsrt_q8_block *const *x, const int32_t *const *offsets,
+                                                           uint32_t b, __m256i isum[ROWS_AT_ONCE][2])
 {
     __m256i pairs[ROWS_AT_ONCE][2], mask = _mm256_set1_epi8(15);
     for (int r = 0; r < rows; r++)
@@ -69,14 +74,15 @@ block_q4(const int rows, const uint8_t *lines, const gsrt_q8_block *const *x, ui
         }
     }
     for (int r = 0; r < rows; r++) {
-        __m256i offset = _mm256_set1_epi32(8 * quant_block_sum(&x[r][b]));
+        __m256i offset = _mm256_set1_epi32(offsets[r][b]);
         for (int h = 0; h < 2; h++)
             isum[r][h] = _mm256_sub_epi32(_mm256_madd_epi16(pairs[r][h], _mm256_set1_epi16(1)), offset);
     }
 }
 
 static inline __attribute__((always_inline)) void group_rows(gsrt_dtype dtype, const int rows, const uint8_t *group,
-                                                             const gsrt_q8_block *const *x, uint32_t b_first,
+                                                             const gsrt_q8_block *const *x,
+                                                             const int32_t *const *offsets, uint32_t b_first,
                                                              uint32_t b_end, float *sums)
 {
     __m256 acc[ROWS_AT_ONCE][2];
@@ -90,7 +96,7 @@ static inline __attribute__((always_inline)) void group_rows(gsrt_dtype dtype, c
         if (dtype == GSRT_DTYPE_Q8_0)
             block_q8(rows, quant_lines(dtype, group, b), x, b, isum);
         else
-            block_q4(rows, quant_lines(dtype, group, b), x, b, isum);
+            block_q4(rows, quant_lines(dtype, group, b), x, offsets, b, isum);
         __m256 s0 = _mm256_cvtph_ps(_mm_loadu_si128(scales)), s1 = _mm256_cvtph_ps(_mm_loadu_si128(scales + 1));
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++) {
@@ -110,15 +116,18 @@ static inline __attribute__((always_inline)) void chunk_of(gsrt_dtype dtype, con
                                                            uint32_t row_first, uint32_t row_count, float *sums)
 {
     const gsrt_q8_block *x[ROWS_AT_ONCE];
-    for (uint32_t r = 0; r < row_count; r++)
+    const int32_t *offsets[ROWS_AT_ONCE];
+    for (uint32_t r = 0; r < row_count; r++) {
         x[r] = quant_x(task, row_first + r);
+        offsets[r] = (const int32_t *)(const void *)task->prepared + (row_first + r) * (task->matrix->k_count / 32);
+    }
     for (uint32_t half = 0; half < 2; half++, sums += QUANT_GROUP_ROWS) {
         const uint8_t *group = quant_group(task, panel * 2 + half);
         switch (row_count) {
-        case 1: group_rows(dtype, 1, group, x, k_first / 32, k_end / 32, sums); break;
-        case 2: group_rows(dtype, 2, group, x, k_first / 32, k_end / 32, sums); break;
-        case 3: group_rows(dtype, 3, group, x, k_first / 32, k_end / 32, sums); break;
-        case 4: group_rows(dtype, 4, group, x, k_first / 32, k_end / 32, sums); break;
+        case 1: group_rows(dtype, 1, group, x, offsets, k_first / 32, k_end / 32, sums); break;
+        case 2: group_rows(dtype, 2, group, x, offsets, k_first / 32, k_end / 32, sums); break;
+        case 3: group_rows(dtype, 3, group, x, offsets, k_first / 32, k_end / 32, sums); break;
+        case 4: group_rows(dtype, 4, group, x, offsets, k_first / 32, k_end / 32, sums); break;
         default: break;
         }
     }
@@ -234,6 +243,7 @@ static void tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count,
                 __m256i value = _mm256_set1_epi32(pair);
                 isum[t][0] = _mm256_add_epi32(isum[t][0], _mm256_madd_epi16(w0, value));
                 isum[t][1] = _mm256_add_epi32(isum[t][1], _mm256_madd_epi16(w1, value));
+                KEEP_IN_REGISTERS(isum[t][0], isum[t][1]);
             }
         }
         __m256 s0 = _mm256_loadu_ps(w->scales), s1 = _mm256_loadu_ps(w->scales + 8);
@@ -265,9 +275,22 @@ static bool is_gemm(const gsrt_linear_task *task)
     return task->row_count > (task->packed == NULL ? 4 : 8);
 }
 
+/* q4_0, packed, needs the sums of the activations' blocks. */
 static size_t prepared_bytes(const gsrt_linear_task *task)
 {
-    return is_gemm(task) ? gemm_prepared_bytes(&products, task) : 0;
+    if (is_gemm(task))
+        return gemm_prepared_bytes(&products, task);
+    bool is_needed = task->packed != NULL && task->matrix->dtype == GSRT_DTYPE_Q4_0;
+    return is_needed ? task->row_count * (size_t)(task->matrix->k_count / 32) * sizeof(int32_t) : 0;
+}
+
+static void prepare_offsets(const gsrt_linear_task *task, uint32_t row_first, uint32_t row_end)
+{
+    uint32_t block_count = task->matrix->k_count / 32;
+    int32_t *offsets = (int32_t *)(void *)task->prepared;
+    for (uint32_t row = row_first; row < row_end; row++)
+        for (uint32_t b = 0; b < block_count; b++)
+            offsets[(size_t)row * block_count + b] = 8 * quant_block_sum(&quant_x(task, row)[b]);
 }
 
 static size_t scratch_bytes(const gsrt_linear_task *task)
@@ -277,6 +300,10 @@ static size_t scratch_bytes(const gsrt_linear_task *task)
 
 static void prepare(const gsrt_linear_task *task, uint32_t row_first, uint32_t row_end)
 {
+    if (!is_gemm(task)) {
+        prepare_offsets(task, row_first, row_end);
+        return;
+    }
     size_t tile_bytes = gemm_x_tile_bytes(&products, task->matrix);
     uint32_t block_count = task->matrix->k_count / 32;
     for (uint32_t row = row_first; row < row_end; row++) {
