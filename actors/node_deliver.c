@@ -197,6 +197,7 @@ void gsrt__deliver_first(gsrt_node *node)
     if (then == VERDICT_DROP)
         node->facts.messages_dropped++;
     gsrt__queue_remove_first(&node->queue);
+    node->delivered_count++;
     if (actor != NULL && (then == VERDICT_END || actor->is_ending))
         gsrt__actor_end(actor, actor->exit_reason);
     node->running = NULL;

@@ -160,6 +160,7 @@ struct gsrt_node {
     size_t actor_block_used;
 
     gsrt__queue queue;
+    uint64_t delivered_count;   /* records taken from the queue */
     gsrt__list refused;         /* who waits for room in the queue */
     gsrt_buffer encode, decode; /* scratch of one message */
 
