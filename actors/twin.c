@@ -356,18 +356,26 @@ static void note(gsrt_twin *twin, const gsrt__event *event)
     twin->digest = digest;
 }
 
-static void run_node(twin_node *self)
+/* Its next round: at once when something waits, else with its next timer. */
+static void plan_next(twin_node *self)
 {
-    gsrt_node *node = self->node;
-    uint64_t message_ns = self->twin->options.message_ns, now_ns = self->twin->now_ns;
-    uint64_t before = node->delivered_count;
-    (void)gsrt__node_round(node, message_ns > 0 ? 1 : GSRT__DISPATCH_BUDGET);
-    self->busy_until = now_ns + message_ns * (node->delivered_count - before);
+    const gsrt_node *node = self->node;
+    uint64_t now_ns = self->twin->now_ns;
     if (node->queue.count > 0 || self->basket_first != NULL || atomic_load(&node->foreign_count) > 0)
         plan_run(self, now_ns);
     uint64_t timer_ns = gsrt_node_next_timer_ns(node);
     if (timer_ns != UINT64_MAX)
         plan_run(self, timer_ns > now_ns ? timer_ns : now_ns);
+}
+
+static void run_node(twin_node *self)
+{
+    gsrt_node *node = self->node;
+    uint64_t message_ns = self->twin->options.message_ns;
+    uint64_t before = node->delivered_count;
+    (void)gsrt__node_round(node, message_ns > 0 ? 1 : GSRT__DISPATCH_BUDGET);
+    self->busy_until = self->twin->now_ns + message_ns * (node->delivered_count - before);
+    plan_next(self);
 }
 
 static void arrive(twin_node *self, twin_letter *letter)
@@ -423,7 +431,7 @@ static bool is_all_finished(const gsrt_twin *twin)
 gsrt_status gsrt_twin_run(gsrt_twin *twin, uint64_t until_ns, uint64_t event_count_max)
 {
     for (uint32_t rank = 0; rank < twin->options.rank_count; rank++)
-        plan_run(&twin->nodes[rank], twin->now_ns); /* what was posted from outside */
+        plan_next(&twin->nodes[rank]); /* what was posted from outside */
     uint64_t count = 0;
     while (!twin->is_out_of_memory) {
         if (twin->events.count == 0)
