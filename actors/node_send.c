@@ -145,6 +145,9 @@ static gsrt_status send_anywhere(gsrt_actor *self, gsrt_node *node, const gsrt__
     gsrt_status status = gsrt__send_check(given->kind, given->body);
     if (status != GSRT_OK)
         return status;
+    gsrt_actor *actor = gsrt__actor_find(node, given->to); /* the way of most messages: no copy, no route */
+    if (actor != NULL)
+        return gsrt__send_here(self, node, actor, given);
     gsrt__route route = gsrt__route_of(node, given->to);
     gsrt__post post = *given;
     post.to = route.to;

@@ -3,11 +3,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static uint64_t weight_of(const gsrt__record *record)
-{
-    return gsrt__queue_record_bytes(record->body_bytes) + (record->payload == NULL ? 0 : record->payload->len);
-}
-
 static gsrt__queue_chunk *chunk_create(size_t capacity)
 {
     gsrt__queue_chunk *chunk = aligned_alloc(64, (sizeof(gsrt__queue_chunk) + capacity + 63) / 64 * 64);
@@ -82,7 +77,7 @@ static void retire_chunk(gsrt__queue *queue, gsrt__queue_chunk *chunk)
 
 /* The head moves on over chunks that are used up; an empty queue starts its chunk again, which keeps it in the cache.
  */
-static void advance(gsrt__queue *queue)
+void gsrt__queue_advance(gsrt__queue *queue)
 {
     while (queue->head_offset == queue->head->used) {
         queue->head_offset = 0;
@@ -96,43 +91,20 @@ static void advance(gsrt__queue *queue)
     }
 }
 
-gsrt__record *gsrt__queue_append(gsrt__queue *queue, size_t body_bytes, gsrt_payload *payload)
+bool gsrt__queue_make_room(gsrt__queue *queue, size_t bytes)
 {
-    size_t bytes = gsrt__queue_record_bytes(body_bytes);
-    if (queue->tail->capacity - queue->tail->used < bytes) {
-        if (!add_chunk(queue, bytes))
-            return NULL;
-        advance(queue);
-    }
-    gsrt__record *record = (gsrt__record *)(void *)(queue->tail->data + queue->tail->used);
-    queue->tail->used += (uint32_t)bytes;
-    *record = (gsrt__record){.body_bytes = (uint32_t)body_bytes,
-                             .payload = payload == NULL ? NULL : gsrt_payload_ref(payload)};
-    queue->count++;
-    queue->bytes += weight_of(record);
-    if (queue->bytes > queue->bytes_most)
-        queue->bytes_most = queue->bytes;
-    return record;
+    if (!add_chunk(queue, bytes))
+        return false;
+    gsrt__queue_advance(queue); /* the head was empty, and its chunk too small */
+    return true;
 }
 
 void gsrt__queue_retract(gsrt__queue *queue, gsrt__record *record)
 {
     size_t bytes = gsrt__queue_record_bytes(record->body_bytes);
     assert(queue->count > 0 && (uint8_t *)record + bytes == queue->tail->data + queue->tail->used);
-    queue->bytes -= weight_of(record);
+    queue->bytes -= gsrt__queue_weight(record);
     gsrt_payload_unref(record->payload);
     queue->tail->used -= (uint32_t)bytes;
     queue->count--;
-}
-
-void gsrt__queue_remove_first(gsrt__queue *queue)
-{
-    gsrt__record *record = gsrt__queue_first(queue);
-    queue->bytes -= weight_of(record);
-    queue->head_offset += (uint32_t)gsrt__queue_record_bytes(record->body_bytes);
-    if (record->payload != NULL)
-        gsrt_payload_unref(record->payload);
-    queue->count--;
-    if (queue->head_offset == queue->head->used)
-        advance(queue);
 }

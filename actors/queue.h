@@ -64,9 +64,32 @@ static inline size_t gsrt__queue_record_bytes(size_t body_bytes)
 bool gsrt__queue_init(gsrt__queue *queue);
 void gsrt__queue_fini(gsrt__queue *queue); /* payloads are unref'ed */
 
-/* Room for a record with body_bytes at the end; its header is zero but for body_bytes. NULL: no memory. `payload` (or
- * NULL) is ref'ed and counted. */
-gsrt__record *gsrt__queue_append(gsrt__queue *queue, size_t body_bytes, gsrt_payload *payload);
+/* The rare cases of the two below: the next chunk is needed, or one is done. */
+bool gsrt__queue_make_room(gsrt__queue *queue, size_t bytes);
+void gsrt__queue_advance(gsrt__queue *queue);
+
+static inline uint64_t gsrt__queue_weight(const gsrt__record *record)
+{
+    return gsrt__queue_record_bytes(record->body_bytes) + (record->payload == NULL ? 0 : record->payload->len);
+}
+
+/* Room for a record with body_bytes at the end; of its header only body_bytes and payload are set. NULL: no memory.
+ * `payload` (or NULL) is ref'ed and counted. */
+static inline gsrt__record *gsrt__queue_append(gsrt__queue *queue, size_t body_bytes, gsrt_payload *payload)
+{
+    size_t bytes = gsrt__queue_record_bytes(body_bytes);
+    if (queue->tail->capacity - queue->tail->used < bytes && !gsrt__queue_make_room(queue, bytes))
+        return NULL;
+    gsrt__record *record = (gsrt__record *)(void *)(queue->tail->data + queue->tail->used);
+    queue->tail->used += (uint32_t)bytes;
+    record->body_bytes = (uint32_t)body_bytes;
+    record->payload = payload == NULL ? NULL : gsrt_payload_ref(payload);
+    queue->count++;
+    queue->bytes += gsrt__queue_weight(record);
+    if (queue->bytes > queue->bytes_most)
+        queue->bytes_most = queue->bytes;
+    return record;
+}
 /* Undo the append that was just made. */
 void gsrt__queue_retract(gsrt__queue *queue, gsrt__record *record);
 
@@ -75,6 +98,18 @@ static inline gsrt__record *gsrt__queue_first(const gsrt__queue *queue)
 {
     return queue->count == 0 ? NULL : (gsrt__record *)(void *)(queue->head->data + queue->head_offset);
 }
-void gsrt__queue_remove_first(gsrt__queue *queue); /* its payload is unref'ed */
+
+/* Remove the oldest; its payload is unref'ed. */
+static inline void gsrt__queue_remove_first(gsrt__queue *queue)
+{
+    gsrt__record *record = gsrt__queue_first(queue);
+    queue->bytes -= gsrt__queue_weight(record);
+    queue->head_offset += (uint32_t)gsrt__queue_record_bytes(record->body_bytes);
+    if (record->payload != NULL)
+        gsrt_payload_unref(record->payload);
+    queue->count--;
+    if (queue->head_offset == queue->head->used)
+        gsrt__queue_advance(queue);
+}
 
 #endif
