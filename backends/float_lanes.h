@@ -87,8 +87,8 @@ static inline __attribute__((always_inline)) void float_chunk(gsrt_dtype dtype, 
 /* ---- a small batch, from the file's layout: always 256-bit, transposed in registers ---- */
 
 static inline __attribute__((always_inline)) void float_file_rows(gsrt_dtype dtype, const int rows,
-                                                                  const uint8_t *const *w, const float *const *x,
-                                                                  uint32_t count, float *sums)
+                                                                  const uint8_t *const *w, size_t ahead,
+                                                                  const float *const *x, uint32_t count, float *sums)
 {
     enum { GROUPS = GSRT_PANEL_OUTPUTS / 8 };
     __m256 acc[FLOAT_FILE_ROWS_AT_ONCE][GROUPS], columns[8];
@@ -111,8 +111,8 @@ static inline __attribute__((always_inline)) void float_file_rows(gsrt_dtype dty
                         acc[r][g] = _mm256_fmadd_ps(columns[i], _mm256_set1_ps(x[r][at + (uint32_t)i]), acc[r][g]);
             }
             for (int i = 0; i < 8; i++)
-                _mm_prefetch((const char *)w[g * 8 + i] + (size_t)k * (dtype == GSRT_DTYPE_F32 ? 4 : 2) + 256,
-                             _MM_HINT_T0);
+                _mm_prefetch((const char *)w[g * 8 + i] + (size_t)k * (dtype == GSRT_DTYPE_F32 ? 4 : 2) + ahead,
+                             _MM_HINT_T1);
         }
     }
     for (int g = 0; g < GROUPS && k < count; g++) {
@@ -132,15 +132,16 @@ static inline __attribute__((always_inline)) void float_file_chunk(gsrt_dtype dt
 {
     const uint8_t *w[GSRT_PANEL_OUTPUTS];
     file_rows(task->matrix, panel * GSRT_PANEL_OUTPUTS, GSRT_PANEL_OUTPUTS, k_first, w);
+    size_t ahead = GSRT_PANEL_OUTPUTS * task->matrix->row_stride_bytes; /* the same place in the next panel */
     const float *x[FLOAT_FILE_ROWS_AT_ONCE];
     for (uint32_t r = 0; r < row_count; r++)
         x[r] = float_x(task, row_first + r) + k_first;
     uint32_t count = k_end - k_first;
     switch (row_count) {
-    case 1: float_file_rows(dtype, 1, w, x, count, sums); break;
-    case 2: float_file_rows(dtype, 2, w, x, count, sums); break;
-    case 3: float_file_rows(dtype, 3, w, x, count, sums); break;
-    case 4: float_file_rows(dtype, 4, w, x, count, sums); break;
+    case 1: float_file_rows(dtype, 1, w, ahead, x, count, sums); break;
+    case 2: float_file_rows(dtype, 2, w, ahead, x, count, sums); break;
+    case 3: float_file_rows(dtype, 3, w, ahead, x, count, sums); break;
+    case 4: float_file_rows(dtype, 4, w, ahead, x, count, sums); break;
     default: break;
     }
 }

@@ -8,6 +8,9 @@
 #ifndef GSRT_HAVE_AVX2
 #define GSRT_HAVE_AVX2 0
 #endif
+#ifndef GSRT_HAVE_AVX512
+#define GSRT_HAVE_AVX512 0
+#endif
 
 const char *gsrt_isa_name(gsrt_isa isa)
 {
@@ -29,7 +32,12 @@ const gsrt_kernels *gsrt_kernels_of(gsrt_isa isa)
 #else
         return NULL;
 #endif
-    case GSRT_ISA_AVX512: return NULL;
+    case GSRT_ISA_AVX512:
+#if GSRT_HAVE_AVX512
+        return &gsrt__kernels_avx512;
+#else
+        return NULL;
+#endif
     }
     return NULL;
 }

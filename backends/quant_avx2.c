@@ -13,8 +13,13 @@
 
 enum { ROWS_AT_ONCE = 4, TILE_TOKENS = 6, TILE_OUTPUTS = 16, PREFETCH_BYTES = 8192 };
 
-/* Ends a step of an unrolled loop: without it GCC does all multiplications first and spills the sums. */
-#define KEEP_IN_REGISTERS(a, b) __asm__ volatile("" : "+x"(a), "+x"(b))
+/* sum += madd_epi16(w, value). As one statement, because GCC otherwise does all multiplications of an unrolled loop
+ * first and spills the sums. */
+#define ADD_PRODUCTS(sum, w, value)                                                                                    \
+    do {                                                                                                               \
+        __m256i product;                                                                                               \
+        __asm__("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(product) : "x"(w), "x"(value));          \
+    } while (0)
 
 static inline __attribute__((always_inline)) __m256i load_256(const uint8_t *from)
 {
@@ -241,9 +246,8 @@ static void tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count,
                 int32_t pair;
                 memcpy(&pair, x->pairs[p][t], sizeof pair);
                 __m256i value = _mm256_set1_epi32(pair);
-                isum[t][0] = _mm256_add_epi32(isum[t][0], _mm256_madd_epi16(w0, value));
-                isum[t][1] = _mm256_add_epi32(isum[t][1], _mm256_madd_epi16(w1, value));
-                KEEP_IN_REGISTERS(isum[t][0], isum[t][1]);
+                ADD_PRODUCTS(isum[t][0], w0, value);
+                ADD_PRODUCTS(isum[t][1], w1, value);
             }
         }
         __m256 s0 = _mm256_loadu_ps(w->scales), s1 = _mm256_loadu_ps(w->scales + 8);

@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) __m256i quant_reduce_8(const __m256
 }
 
 static inline __attribute__((always_inline)) void quant_file_rows(gsrt_dtype dtype, const int rows,
-                                                                  const uint8_t *const *w,
+                                                                  const uint8_t *const *w, size_t ahead,
                                                                   const gsrt_q8_block *const *x, uint32_t block_count,
                                                                   float *sums)
 {
@@ -47,6 +47,7 @@ static inline __attribute__((always_inline)) void quant_file_rows(gsrt_dtype dty
             for (int i = 0; i < 8; i++) {
                 __m256i q = file_block(dtype, w8[i] + b * block_bytes);
                 __m256i q_abs = _mm256_abs_epi8(q);
+                _mm_prefetch((const char *)w8[i] + b * block_bytes + ahead, _MM_HINT_T1);
 #pragma GCC unroll 4
                 for (int r = 0; r < rows; r++)
                     parts[r][i] = quant_dot4(q_abs, q, _mm256_loadu_si256((const __m256i *)(const void *)x[r][b].q));
@@ -73,12 +74,13 @@ static inline __attribute__((always_inline)) void quant_file_chunk_of(gsrt_dtype
     const gsrt_q8_block *x[QUANT_FILE_ROWS_AT_ONCE];
     for (uint32_t r = 0; r < row_count; r++)
         x[r] = quant_x(task, row_first + r) + k_first / 32;
+    size_t ahead = GSRT_PANEL_OUTPUTS * task->matrix->row_stride_bytes; /* the same place in the next panel */
     uint32_t count = (k_end - k_first) / 32;
     switch (row_count) {
-    case 1: quant_file_rows(dtype, 1, w, x, count, sums); break;
-    case 2: quant_file_rows(dtype, 2, w, x, count, sums); break;
-    case 3: quant_file_rows(dtype, 3, w, x, count, sums); break;
-    case 4: quant_file_rows(dtype, 4, w, x, count, sums); break;
+    case 1: quant_file_rows(dtype, 1, w, ahead, x, count, sums); break;
+    case 2: quant_file_rows(dtype, 2, w, ahead, x, count, sums); break;
+    case 3: quant_file_rows(dtype, 3, w, ahead, x, count, sums); break;
+    case 4: quant_file_rows(dtype, 4, w, ahead, x, count, sums); break;
     default: break;
     }
 }

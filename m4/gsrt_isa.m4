@@ -13,7 +13,7 @@ AC_DEFUN([GSRT__ISA_TRY], [
 AC_DEFUN([GSRT_ISA], [
   AC_REQUIRE([AC_CANONICAL_HOST])
   AVX2_CFLAGS="-mavx2 -mfma -mf16c"
-  AVX512_CFLAGS="-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma"
+  AVX512_CFLAGS="-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mf16c"
   gsrt_have_avx2=no
   gsrt_have_avx512=no
   AS_CASE([$host_cpu], [x86_64], [
