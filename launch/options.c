@@ -322,7 +322,7 @@ static gsrt_status print_options(gsrt_tool tool, gsrt_buffer *out)
         const option_row *row = &option_rows[i];
         if ((row->tools & tools_of(tool)) == 0)
             continue;
-        char left[WORD_BYTES_MAX], letter[] = "    ";
+        char left[WORD_BYTES_MAX], letter[] = "   ";
         if (row->letter != 0)
             (void)snprintf(letter, sizeof letter, "-%c,", row->letter);
         (void)snprintf(left, sizeof left, "%-3s --%s%s%s", letter, row->name, row->argument == NULL ? "" : " ",

@@ -246,18 +246,17 @@ static gsrt_status print_stage(const gsrt_plan *plan, const gsrt_workload *workl
         (void)snprintf(layers, sizeof layers, "%" PRIu32 "-%" PRIu32, stage->layer_first, stage->layer_last);
     list_numbers(ranks, stage->ranks, count, ",");
     if (count == 1)
-        (void)snprintf(split, sizeof split, "-");
-    else
-        list_numbers(split, stage->shares, count, ":");
-    if (workload != NULL && count > 1) {
+        return gsrt_buffer_print(out, "stage %-3" PRIu32 " layers %-9s ranks %s\n", s, layers, ranks);
+    list_numbers(split, stage->shares, count, ":");
+    if (workload != NULL) {
         uint32_t first[GSRT_GROUP_RANKS_MAX + 1], units[GSRT_GROUP_RANKS_MAX];
         gsrt_apportion(workload->head_count, stage->shares, count, first);
         for (uint32_t m = 0; m < count; m++)
             units[m] = first[m + 1] - first[m];
         list_numbers(heads, units, count, "+");
     }
-    return gsrt_buffer_print(out, "stage %-3" PRIu32 " layers %-9s ranks %-11s split %-9s%s%s\n", s, layers, ranks,
-                             split, heads[0] == 0 ? "" : " heads ", heads);
+    return gsrt_buffer_print(out, "stage %-3" PRIu32 " layers %-9s ranks %-11s split %s%s%s\n", s, layers, ranks, split,
+                             heads[0] == 0 ? "" : "  heads ", heads);
 }
 
 gsrt_status gsrt_plan_print(const gsrt_plan *plan, const gsrt_workload *workload, gsrt_buffer *out)
