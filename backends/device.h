@@ -36,6 +36,7 @@ typedef struct gsrt_device_options {
                               outnumber cores */
     const struct gsrt_profile *profile; /* kind profile only; borrowed */
     uint64_t profile_seed;              /* noise of the truth */
+    double time_scale;                  /* profile: real over simulated time; 0 = 1 */
     gsrt_device_done_fn *done;
     void *done_arg;
 } gsrt_device_options;

@@ -139,7 +139,7 @@ static gsrt_device *device_create(const options *o, finished *f)
                                           .spin_us = 100,
                                           .done = on_done,
                                           .done_arg = f};
-    gsrt_device *device;
+    gsrt_device *device = NULL;
     gsrt_diag diag = {0};
     if (gsrt_isa_detect(&device_options.isa, &diag) != GSRT_OK ||
         gsrt_device_create_cpu(&device_options, &device, &diag) != GSRT_OK)
