@@ -103,8 +103,8 @@ static gsrt_status read_types(loading *l)
     if (status != GSRT_OK && status != GSRT_ENOTFOUND)
         return status;
     bool is_given = status == GSRT_OK;
-    if (is_given && !gsrt_gguf_type_is_integer(types.type))
-        return fail(l, key, "is no array of integers");
+    if (is_given && types.type != GSRT_GGUF_I32 && types.type != GSRT_GGUF_U32)
+        return fail(l, key, "is no array of 32-bit integers");
     for (uint32_t i = 0; i < l->t->count; i++) {
         int64_t type = is_given ? gsrt_gguf_array_integer(&types, i) : GSRT__TOKEN_NORMAL;
         if (type < 0 || type > GSRT__TOKEN_BYTE)
@@ -283,8 +283,8 @@ static gsrt_status read_scores(const loading *l)
         return gsrt_gguf_missing(l->gguf, key, l->diag);
     if (status != GSRT_OK)
         return status;
-    if (!gsrt_gguf_type_is_float(scores.type))
-        return fail(l, key, "is no array of floats");
+    if (scores.type != GSRT_GGUF_F32)
+        return fail(l, key, "is no array of 32-bit floats");
     gsrt_tokenizer *t = l->t;
     scored *order = malloc(t->count * sizeof *order);
     uint32_t *ranks = gsrt_arena_take(&t->arena, t->count, sizeof *ranks);

@@ -65,7 +65,7 @@ static double element(const gsrt_gguf_tensor *t, const uint8_t *data, uint64_t i
 }
 
 /* A tensor as doubles; NULL: there is none and none is needed. */
-static double *load(const gsrt_gguf *gguf, bool is_needed, const char *format, ...)
+static double *GSRT_PRINTF(3, 4) load(const gsrt_gguf *gguf, bool is_needed, const char *format, ...)
 {
     char name[128];
     va_list args;
