@@ -42,8 +42,10 @@
 #define GSRT_INBOX_MESSAGES_MAX 65536       /* messages waiting for one actor */
 #define GSRT_SENDS_IN_FLIGHT_MAX 64         /* sends in flight to one peer: below UCX's shared-memory FIFO (256) */
 #define GSRT_SEND_BYTES_IN_FLIGHT_MAX (64u << 20) /* their bytes; a larger message goes alone */
-#define GSRT_MSGPACK_DEPTH_MAX 8                  /* nesting of a msgpack value from outside */
-#define GSRT_MSGPACK_ITEMS_MAX 1048576            /* elements of one msgpack array or map from outside */
+#define GSRT_RECEIVE_BYTES_IN_FLIGHT_MAX                                                                               \
+    (256u << 20)                       /* bytes of large payloads being fetched; a larger one goes alone */
+#define GSRT_MSGPACK_DEPTH_MAX 8       /* nesting of a msgpack value from outside */
+#define GSRT_MSGPACK_ITEMS_MAX 1048576 /* elements of one msgpack array or map from outside */
 
 /* files */
 #define GSRT_SCENARIO_BYTES_MAX (8u << 20)    /* scenario YAML */

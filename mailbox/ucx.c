@@ -1,0 +1,152 @@
+#include "mailbox/ucx_impl.h"
+
+/* ---- losing a peer ---- */
+
+void gsrt__ucx_suspect(gsrt__peer_state *peer, gsrt_status why)
+{
+    if (peer->life != GSRT__PEER_UP)
+        return;
+    peer->life = GSRT__PEER_SUSPECT;
+    peer->why = why;
+    peer->ucx->suspect_count++;
+}
+
+static void on_closed(void *request, ucs_status_t status, void *arg)
+{
+    (void)status;
+    ucp_request_free(request);
+    ((gsrt__ucx *)arg)->busy_count--;
+}
+
+/* Cancels what is being sent and stops what still comes; the callbacks of the former run from progress. */
+static void close_endpoint(gsrt__peer_state *peer)
+{
+    const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK |
+                                                       UCP_OP_ATTR_FIELD_USER_DATA,
+                                       .flags = UCP_EP_CLOSE_FLAG_FORCE,
+                                       .cb.send = on_closed,
+                                       .user_data = peer->ucx};
+    if (peer->ep == NULL)
+        return;
+    ucs_status_ptr_t request = ucp_ep_close_nbx(peer->ep, &param);
+    peer->ep = NULL;
+    if (UCS_PTR_IS_PTR(request))
+        peer->ucx->busy_count++;
+}
+
+static void bury(gsrt__peer_state *peer)
+{
+    peer->must_bury = false;
+    peer->ucx->burial_count--;
+    gsrt__ucx_drop_receipts(peer);
+    close_endpoint(peer);
+}
+
+static void lose(gsrt__peer_state *peer)
+{
+    gsrt__ucx *ucx = peer->ucx;
+    if (peer->life == GSRT__PEER_SUSPECT)
+        ucx->suspect_count--;
+    if (peer->is_blocked)
+        ucx->blocked_count--;
+    peer->is_blocked = false;
+    peer->life = GSRT__PEER_GONE;
+    gsrt_sentinel_drop(ucx->sentinel, peer->rank);
+    peer->must_bury = true;
+    ucx->burial_count++;
+    if (!ucx->is_progressing)
+        bury(peer);
+}
+
+void gsrt__ucx_cut(gsrt_transport *transport, uint32_t rank)
+{
+    gsrt__ucx *ucx = gsrt__ucx_of(transport);
+    if (rank < ucx->options.rank_count && ucx->peers[rank].life != GSRT__PEER_GONE)
+        lose(&ucx->peers[rank]);
+}
+
+/* ---- progress ---- */
+
+static void watch(gsrt__ucx *ucx)
+{
+    uint32_t rank;
+    bool is_leaving;
+    ucx->watch_rounds = 0;
+    while (gsrt_sentinel_poll(ucx->sentinel, &rank, &is_leaving))
+        gsrt__ucx_suspect(&ucx->peers[rank], is_leaving ? GSRT_ECANCELED : GSRT_EPEER);
+}
+
+static void bury_all(gsrt__ucx *ucx)
+{
+    for (uint32_t rank = 0; rank < ucx->options.rank_count && ucx->burial_count > 0; rank++)
+        if (ucx->peers[rank].must_bury)
+            bury(&ucx->peers[rank]);
+}
+
+/* UCX has nothing more from them: what they had sent has been delivered. */
+static void lose_suspects(gsrt__ucx *ucx)
+{
+    for (uint32_t rank = 0; rank < ucx->options.rank_count && ucx->suspect_count > 0; rank++) {
+        gsrt__peer_state *peer = &ucx->peers[rank];
+        if (peer->life != GSRT__PEER_SUSPECT)
+            continue;
+        lose(peer);
+        ucx->callbacks++;
+        if (ucx->transport->events.on_down != NULL)
+            ucx->transport->events.on_down(ucx->transport->events.arg, rank, peer->why);
+    }
+}
+
+uint32_t gsrt__ucx_progress(gsrt_transport *transport)
+{
+    gsrt__ucx *ucx = gsrt__ucx_of(transport);
+    uint64_t before = ucx->callbacks;
+    unsigned moved = 0;
+    ucx->is_progressing = true;
+    for (int round = 0; round < GSRT__UCX_ROUNDS_MAX; round++) {
+        moved = ucp_worker_progress(ucx->worker);
+        if (moved == 0)
+            break;
+    }
+    if (++ucx->watch_rounds >= GSRT__UCX_WATCH_PERIOD)
+        watch(ucx);
+    if (ucx->deferred != NULL)
+        gsrt__ucx_fetch_deferred(ucx);
+    if (ucx->has_receipts)
+        gsrt__ucx_deliver_receipts(ucx);
+    if (ucx->blocked_count > 0)
+        gsrt__ucx_tell_writable(ucx);
+    if (ucx->suspect_count > 0 && moved == 0)
+        lose_suspects(ucx);
+    ucx->is_progressing = false;
+    if (ucx->burial_count > 0)
+        bury_all(ucx);
+    return (uint32_t)(ucx->callbacks - before);
+}
+
+static gsrt_status ucx_arm(gsrt_transport *transport, int *out_fd)
+{
+    gsrt__ucx *ucx = gsrt__ucx_of(transport);
+    ucx->watch_rounds = GSRT__UCX_WATCH_PERIOD; /* whatever wakes us: the next progress looks at the sentinels */
+    if (ucx->suspect_count > 0 || ucx->burial_count > 0 || ucx->has_receipts)
+        return GSRT_ESTATE;
+    if (ucp_worker_arm(ucx->worker) != UCS_OK)
+        return GSRT_ESTATE;
+    *out_fd = gsrt_sentinel_fd(ucx->sentinel);
+    return GSRT_OK;
+}
+
+static void ucx_read_facts(const gsrt_transport *transport, gsrt_transport_facts *out)
+{
+    *out = gsrt__ucx_of(transport)->facts;
+}
+
+const gsrt_transport_ops gsrt__ucx_ops = {
+    .post = gsrt__ucx_post,
+    .progress = gsrt__ucx_progress,
+    .arm = ucx_arm,
+    .cut = gsrt__ucx_cut,
+    .is_flushed = gsrt__ucx_is_flushed,
+    .read_facts = ucx_read_facts,
+    .free = gsrt__ucx_free,
+};

@@ -1,0 +1,153 @@
+/* Inside of the UCX transport; only mailbox/ucx*.c include it.
+ *
+ *   peer:  UP --- cut ----------------------> GONE
+ *          UP --- suspected --> SUSPECT ----> GONE, on_down      once UCX has nothing more to deliver
+ *
+ *   a send slot: free -> posted (its number is in the window) -> free, when UCX has let go of its memory
+ *   a receipt:   arrived -> fetching (large ones) -> complete -> delivered in the order of numbers
+ */
+#ifndef GSRT_MAILBOX_UCX_IMPL_H
+#define GSRT_MAILBOX_UCX_IMPL_H
+
+#include "base/limits.h"
+#include "mailbox/codec.h"
+#include "mailbox/sentinel.h"
+#include "mailbox/ucx.h"
+
+#include <ucp/api/ucp.h>
+
+enum {
+    GSRT__UCX_AM_ID = 17,
+    GSRT__UCX_SMALL_BYTES = 512,  /* link header and envelope that go as one eager piece, and live in the slot */
+    GSRT__UCX_ROUNDS_MAX = 8,     /* calls of ucp_worker_progress per progress */
+    GSRT__UCX_WATCH_PERIOD = 256, /* progress calls between looks at the sentinels, while nobody blocks */
+};
+
+/* Before every envelope; host byte order (one job, one architecture: the token would not match otherwise). */
+typedef struct gsrt__link_header {
+    uint64_t token;
+    uint32_t number; /* of the message, per sender and receiver, from 0 on, wrapping */
+    uint16_t rank;
+    uint8_t incarnation;
+    uint8_t is_split; /* 1: gsrt__split_header; the data holds envelope, then payload */
+} gsrt__link_header;
+_Static_assert(sizeof(gsrt__link_header) == 16, "on the wire");
+
+typedef struct gsrt__split_header {
+    gsrt__link_header link;
+    uint32_t envelope_bytes, payload_bytes;
+} gsrt__split_header;
+_Static_assert(sizeof(gsrt__split_header) == 24, "on the wire");
+
+typedef struct gsrt__ucx gsrt__ucx;
+typedef struct gsrt__peer_state gsrt__peer_state;
+
+typedef struct gsrt__send {
+    struct gsrt__send *next; /* free ones */
+    gsrt__peer_state *peer;
+    uint32_t number;
+    size_t bytes;
+    gsrt_payload *payload;
+    uint8_t *large; /* split header and envelope, where they are larger than `small`; owned */
+    ucp_dt_iov_t pieces[2];
+    uint8_t small[GSRT__UCX_SMALL_BYTES];
+} gsrt__send;
+
+typedef struct gsrt__receipt {
+    struct gsrt__receipt *next;          /* of the peer, by number */
+    struct gsrt__receipt *next_deferred; /* waiting to be fetched */
+    gsrt__peer_state *peer;
+    uint32_t number;
+    bool is_complete, is_fetching, is_orphan; /* orphan: the peer went while it was being fetched */
+    void *descriptor;                         /* of UCX, until the fetch begins */
+    size_t bytes;                             /* to fetch */
+    size_t envelope_bytes;
+    gsrt_payload *payload;
+    ucp_dt_iov_t pieces[2];
+    uint8_t envelope[]; /* [envelope_bytes] */
+} gsrt__receipt;
+
+typedef enum gsrt__peer_life { GSRT__PEER_UP, GSRT__PEER_SUSPECT, GSRT__PEER_GONE } gsrt__peer_life;
+
+struct gsrt__peer_state {
+    gsrt__ucx *ucx;
+    uint32_t rank, incarnation;
+    gsrt__peer_life life;
+    gsrt_status why; /* of the suspicion */
+    bool must_bury;  /* GONE, but its endpoint and receipts are still there: a callback of UCX was running */
+    char *host;      /* owned */
+    void *address;   /* of its worker; owned */
+    ucp_ep_h ep;     /* NULL until the first post */
+    /* sending */
+    uint32_t next_number, oldest_number; /* the window: posted and not left; number n is in slot n % window */
+    gsrt__send *window[GSRT_SENDS_IN_FLIGHT_MAX];
+    size_t bytes_in_flight;
+    bool is_blocked;               /* told GSRT_EFULL */
+    uint64_t posts, flushed_posts; /* all so far; how many of them had left at the last flush */
+    uint64_t flushing_posts;       /* how many the running flush covers */
+    bool is_flushing;
+    /* receiving */
+    uint32_t expected_number;
+    uint32_t receipt_count;
+    gsrt__receipt *receipts;
+};
+
+struct gsrt__ucx {
+    gsrt_ucx_options options;
+    gsrt_transport *transport;
+    ucp_context_h context;
+    ucp_worker_h worker;
+    ucp_address_t *address;
+    size_t address_bytes;
+    gsrt_buffer card;
+    gsrt_sentinel *sentinel;
+    uint64_t token;
+    bool is_connected;       /* all peers are known: messages may go and come */
+    gsrt__peer_state *peers; /* [rank_count] */
+    gsrt__send *free_sends;
+    gsrt__receipt *deferred, **deferred_end;
+    size_t fetching_bytes;
+    uint32_t orphan_count;
+    uint32_t blocked_count, suspect_count, burial_count; /* peers that progress must look at */
+    bool is_progressing;
+    bool has_receipts;     /* some peer may have receipts to deliver */
+    uint32_t busy_count;   /* sends, flushes and closes that UCX still holds */
+    uint32_t watch_rounds; /* calls of progress since the sentinels were looked at */
+    uint64_t callbacks;
+    gsrt_transport_facts facts;
+};
+
+typedef struct gsrt__ucx_transport {
+    gsrt_transport base;
+    gsrt__ucx *ucx;
+} gsrt__ucx_transport;
+
+static inline gsrt__ucx *gsrt__ucx_of(const gsrt_transport *transport)
+{
+    return ((const gsrt__ucx_transport *)(const void *)transport)->ucx;
+}
+
+/* ucx_setup.c */
+GSRT_MUST_CHECK gsrt_status gsrt__ucx_endpoint(gsrt__peer_state *peer); /* make sure that it exists */
+void gsrt__ucx_free(gsrt_transport *transport);
+
+/* ucx_send.c */
+gsrt_status gsrt__ucx_post(gsrt_transport *transport, uint32_t rank, const gsrt_envelope *envelope);
+bool gsrt__ucx_is_flushed(const gsrt_transport *transport);
+void gsrt__ucx_tell_writable(gsrt__ucx *ucx);
+void gsrt__ucx_free_sends(gsrt__ucx *ucx);
+
+/* ucx_receive.c */
+ucs_status_t gsrt__ucx_on_message(void *arg, const void *header, size_t header_bytes, void *data, size_t bytes,
+                                  const ucp_am_recv_param_t *param);
+void gsrt__ucx_fetch_deferred(gsrt__ucx *ucx);
+void gsrt__ucx_deliver_receipts(gsrt__ucx *ucx);
+void gsrt__ucx_drop_receipts(gsrt__peer_state *peer);
+
+/* ucx.c */
+uint32_t gsrt__ucx_progress(gsrt_transport *transport);
+void gsrt__ucx_cut(gsrt_transport *transport, uint32_t rank);
+void gsrt__ucx_suspect(gsrt__peer_state *peer, gsrt_status why);
+extern const gsrt_transport_ops gsrt__ucx_ops;
+
+#endif
