@@ -1,6 +1,7 @@
 /* A Llama forward pass in double precision, written from the definition of the architecture: no op list, no workload,
  * no code of the runtime but the file reader. Weights are dequantised to double; nothing else is rounded. For tests:
- * aborts on a file that it does not understand. Plain RoPE only.
+ * aborts on a file that it does not understand. RoPE plain, linear, YaRN and with frequency factors; biases of the
+ * attention.
  */
 #ifndef GSRT_TESTS_MODEL_FLOAT64_FORWARD_H
 #define GSRT_TESTS_MODEL_FLOAT64_FORWARD_H
