@@ -33,12 +33,7 @@ static void write_spm_tables(gguf_writer *w)
 }
 
 /* Byte-level: one token per byte (in byte order), then these. */
-static const char *const bpe_merged[] = {"ab",
-                                         "\xc4\xa0"
-                                         "ab",
-                                         "abc", "<|end|>",
-                                         "\xc4\xa0"
-                                         "a"};
+static const char *const bpe_merged[] = {"ab", "\304\240ab", "abc", "<|end|>", "\304\240a"};
 enum { BPE_COUNT = 261 };
 
 static void write_bpe(gguf_writer *w, const char *pre, const char *const *merges, size_t merge_count)

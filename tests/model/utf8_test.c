@@ -49,10 +49,8 @@ END_TEST
 
 START_TEST(malformed_parts)
 {
-    check("\xe6\xad", BAD); /* cut short: one mark */
-    check("\xe6\xad"
-          "a",
-          BAD "a");                                    /* the byte that broke it is kept */
+    check("\xe6\xad", BAD);                            /* cut short: one mark */
+    check("\346\255a", BAD "a");                       /* the byte that broke it is kept */
     check("\xe6\xad\xe6\xad\xaa", BAD "\xe6\xad\xaa"); /* even where it begins a character */
     check("\x80"
           "a\xbf",
@@ -60,9 +58,7 @@ START_TEST(malformed_parts)
     check("\xc0\xaf", BAD BAD);                 /* overlong */
     check("\xed\xa0\x80", BAD BAD BAD);         /* a surrogate */
     check("\xf4\x90\x80\x80", BAD BAD BAD BAD); /* past U+10FFFF */
-    check("\xf0\x9f\x9a"
-          "b",
-          BAD "b");
+    check("\360\237\232b", BAD "b");
     check("\xff\xfe", BAD BAD);
 }
 END_TEST
