@@ -38,7 +38,7 @@ static const option_row option_rows[] = {
     {OPT_JSON, 0, "json", NULL, NULL, "print report.json on standard output, and nothing else there", FOR_BOTH},
     {OPT_QUIET, 'q', "quiet", NULL, NULL, "no plan, no progress; errors and violated contracts only", FOR_BOTH},
     {OPT_VERBOSE, 'v', "verbose", NULL, NULL, "say more: what each rank did", FOR_BOTH},
-    {OPT_HELP, 'h', "help", NULL, NULL, "print this and exit", FOR_BOTH},
+    {OPT_HELP, 'h', "help", NULL, NULL, "print a summary and exit", FOR_BOTH},
     {OPT_VERSION, 0, "version", NULL, NULL, "print the version and exit", FOR_BOTH},
 };
 

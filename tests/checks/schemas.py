@@ -1,0 +1,160 @@
+"""The schemas, the documentation and the code say the same; what we ship and what we write is valid.
+
+Without any library: every key of launch/scenario_keys.c is a property of the scenario's schema, in the same mapping, and the
+other way round, and docs/scenario.md names it. With python3-jsonschema and python3-yaml: the schemas are schemas, the shipped
+scenarios are valid, the samples that report_test prints are valid. A run directory as argument is checked as well.
+"""
+import os
+import re
+import subprocess
+import sys
+
+import house
+
+KEYS = "launch/scenario_keys.c"
+SCHEMA = "docs/schemas/scenario.schema.json"
+# table of the C file -> where its properties are in the schema, by the words on the way
+TABLES = {
+    "root_fields": ["properties"],
+    "workload_fields": ["properties", "workload", "properties"],
+    "request_fields": ["definitions", "request", "properties"],
+    "plan_fields": ["properties", "plan", "properties"],
+    "stage_fields": ["definitions", "stage", "properties"],
+    "output_fields": ["properties", "output", "properties"],
+    "runtime_fields": ["properties", "runtime", "properties"],
+    "fleet_fields": ["properties", "fleet", "properties"],
+    "device_fields": ["definitions", "device", "properties"],
+    "twin_fields": ["properties", "twin", "properties"],
+    "link_fields": ["properties", "twin", "properties", "link", "properties"],
+}
+
+
+def tables(text):
+    found = {}
+    for name, body in re.findall(r"gsrt__field (\w+_fields)\[\] = \{(.*?)\n\};", text, re.S):
+        found[name] = set(re.findall(r'\{"(\w+)",', body))
+    return found
+
+
+def keys_agree(root):
+    import json
+    found = tables(house.read(root, KEYS))
+    schema = json.loads(house.read(root, SCHEMA))
+    manual = house.read(root, "docs/scenario.md")
+    violations = []
+    for name in sorted(set(found) | set(TABLES)):
+        if name not in found or name not in TABLES:
+            violations.append("%s: table %s is not known to both %s and this check" % (KEYS, name, KEYS))
+            continue
+        at = schema
+        for word in TABLES[name]:
+            at = at.get(word, {})
+        for key in sorted(found[name] ^ set(at)):
+            violations.append("%s: key '%s' of %s is in only one of %s and %s" % (SCHEMA, key, name, KEYS, SCHEMA))
+        for key in sorted(found[name]):
+            if not re.search(r"[`.]%s[`.]" % key, manual):
+                violations.append("docs/scenario.md: key '%s' is not explained" % key)
+    return violations
+
+
+GOOD_KEYS = "\n".join('static const gsrt__field %s[] = {\n    {"k", X},\n};' % name for name in TABLES)
+
+
+def good_schema():
+    """A schema in which every table has exactly the key "k", beside the mappings on the way."""
+    import json
+    schema = {}
+    for words in TABLES.values():
+        at = schema
+        for word in words:
+            at = at.setdefault(word, {})
+        at["k"] = {}
+    return json.dumps(schema)
+
+
+def planted():
+    # In the planted schema the mappings on the way are properties too: "workload" and others are violations there.
+    return [
+        ({KEYS: GOOD_KEYS, SCHEMA: good_schema(), "docs/scenario.md": "`k`"}, "key 'workload' of root_fields"),
+        ({KEYS: GOOD_KEYS.replace('"k"', '"new"'), SCHEMA: good_schema(), "docs/scenario.md": "`k`"},
+         "key 'new' is not explained"),
+        ({KEYS: "", SCHEMA: good_schema(), "docs/scenario.md": ""}, "table root_fields is not known"),
+    ]
+
+
+def validate(name, value, validator):
+    return ["%s: %s: %s" % (name, "/".join(map(str, error.path)), error.message) for error in validator.iter_errors(value)]
+
+
+def check_documents(root, run_directory):
+    """Needs jsonschema and yaml; raises ImportError."""
+    import json
+    import jsonschema
+    import yaml
+    schemas, violations = {}, []
+    for name in ["scenario", "plan", "report", "tokens", "profile"]:
+        path = "docs/schemas/%s.schema.json" % name
+        if name == "profile" and not os.path.exists(os.path.join(root, path)):
+            continue
+        schemas[name] = json.loads(house.read(root, path))
+        jsonschema.Draft7Validator.check_schema(schemas[name])
+    # A report holds a plan by reference to the plan's schema; validators differ in how they find it, so look at it apart.
+    schemas["report"]["properties"]["plan"] = {"type": ["object", "null"]}
+
+    def validator(name):
+        return jsonschema.Draft7Validator(schemas[name])
+
+    planted_report = {"schema": "gsrt-report/1", "exit": 99}
+    if not validate("planted", planted_report, validator("report")):
+        print("this check is broken: a planted report was valid")
+        sys.exit(2)
+    for name in sorted(os.listdir(os.path.join(root, "scenarios"))):
+        if name.endswith(".yaml"):
+            value = yaml.safe_load(house.read(root, "scenarios/" + name))
+            violations += validate("scenarios/" + name, value, validator("scenario"))
+            if value.get("name") != name[:-5]:
+                violations.append("scenarios/%s: its name is '%s'" % (name, value.get("name")))
+    texts = {}
+    program = os.path.join(os.environ["GSRT_BUILDDIR"], "tests/launch/report_test")
+    for name in ["report", "plan", "tokens", "scenario"]:
+        done = subprocess.run([program, "--sample", name], stdout=subprocess.PIPE, check=True)
+        texts["sample of " + name] = (name, done.stdout.decode())
+    if run_directory:
+        for name, file in [("report", "report.json"), ("plan", "plan.json"), ("tokens", "tokens.jsonl"),
+                           ("scenario", "scenario.yaml")]:
+            texts[os.path.join(run_directory, file)] = (name, house.read(run_directory, file))
+    for where, (name, text) in texts.items():
+        if name == "scenario":
+            values = [yaml.safe_load(text)]
+        else:
+            values = [json.loads(line) for line in (text.splitlines() if name == "tokens" else [text])]
+        if not values:
+            violations.append("%s: empty" % where)
+        for value in values:
+            violations += validate(where, value, validator(name))
+            if name == "report" and value.get("plan") is not None:
+                violations += validate(where + ": plan", value["plan"], validator("plan"))
+    return violations
+
+
+def main():
+    root = os.environ["GSRT_SRCDIR"]
+    try:
+        violations = check_documents(root, sys.argv[1] if len(sys.argv) > 1 else None)
+        skipped = None
+    except ImportError as missing:
+        violations, skipped = [], missing.name
+    for line in violations:
+        print(line)
+    if violations:
+        sys.exit(1)
+    try:
+        house.run(keys_agree, planted())
+    except SystemExit as end:
+        if end.code == 0 and skipped:
+            print("no Python module '%s': scenarios and reports were not validated against the schemas" % skipped)
+            sys.exit(77)
+        raise
+
+
+main()

@@ -1,0 +1,181 @@
+/* Options: what is understood, what is refused and in which words, the help.
+ * With --help-of PROGRAM this program prints that program's help, for tests/checks/options_manpage.sh. */
+#include "launch/options.h"
+
+#include "tests/unit.h"
+
+#include <stdio.h>
+
+enum { WORDS_MAX = 16 };
+
+typedef struct command_line {
+    char *argv[WORDS_MAX];
+    int argc;
+    char room[512];
+} command_line;
+
+/* Cut `text` at its spaces. */
+static void cut(command_line *line, const char *text)
+{
+    line->argc = 0;
+    (void)snprintf(line->room, sizeof line->room, "program %s", text);
+    for (char *word = strtok(line->room, " "); word != NULL && line->argc < WORDS_MAX; word = strtok(NULL, " "))
+        line->argv[line->argc++] = word;
+}
+
+static void accept(gsrt_tool tool, const char *text, command_line *line, gsrt_options *options)
+{
+    gsrt_diag diag = {0};
+    *options = (gsrt_options){.tool = tool};
+    cut(line, text);
+    gsrt_status status = gsrt_options_parse(line->argc, line->argv, options, &diag);
+    ck_assert_msg(status == GSRT_OK, "%s: %s", text, diag.text);
+}
+
+static void refuse(gsrt_tool tool, const char *text, const char *wanted)
+{
+    command_line line;
+    gsrt_diag diag = {0};
+    gsrt_options options = {.tool = tool};
+    cut(&line, text);
+    ck_assert_int_eq(gsrt_options_parse(line.argc, line.argv, &options, &diag), GSRT_EINVAL);
+    ck_assert_str_eq(diag.text, wanted);
+    gsrt_options_fini(&options);
+}
+
+START_TEST(runs)
+{
+    static const char *const same[] = {"a.yaml", "run a.yaml", "-- a.yaml", "run -- a.yaml"};
+    command_line line;
+    gsrt_options options;
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        accept(GSRT_TOOL_LAUNCH, same[i], &line, &options);
+        ck_assert_int_eq(options.command, GSRT_COMMAND_RUN);
+        ck_assert_str_eq(options.scenario, "a.yaml");
+        ck_assert_ptr_null(options.directory);
+        ck_assert_uint_eq(options.set_count, 0);
+        ck_assert(!options.is_json && !options.is_quiet && options.verbosity == 0 && options.rank_count == 0);
+        gsrt_options_fini(&options);
+    }
+    accept(GSRT_TOOL_LAUNCH, "-- -odd.yaml", &line, &options);
+    ck_assert_str_eq(options.scenario, "-odd.yaml");
+    gsrt_options_fini(&options);
+    accept(GSRT_TOOL_GSRT, "twin a.yaml", &line, &options);
+    ck_assert_int_eq(options.command, GSRT_COMMAND_TWIN);
+    gsrt_options_fini(&options);
+}
+END_TEST
+
+START_TEST(values)
+{
+    static const char *const same[] = {
+        "a.yaml -o out -n 4 --set x.y=1=2 --json -q --set z=",
+        "-oout a.yaml -qn4 --set=x.y=1=2 --json --set=z=",
+        "--output out --ranks=4 --json --quiet --set x.y=1=2 --set z= run a.yaml",
+    };
+    command_line line;
+    gsrt_options options;
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        accept(GSRT_TOOL_LAUNCH, same[i], &line, &options);
+        ck_assert_str_eq(options.directory, "out");
+        ck_assert_uint_eq(options.rank_count, 4);
+        ck_assert(options.is_json && options.is_quiet);
+        ck_assert_uint_eq(options.set_count, 2);
+        ck_assert_str_eq(options.sets[0].key, "x.y");
+        ck_assert_str_eq(options.sets[0].value, "1=2");
+        ck_assert_str_eq(options.sets[1].key, "z");
+        ck_assert_str_eq(options.sets[1].value, "");
+        gsrt_options_fini(&options);
+    }
+    accept(GSRT_TOOL_GSRT, "-vv twin --verbose a.yaml", &line, &options);
+    ck_assert_uint_eq(options.verbosity, 3);
+    gsrt_options_fini(&options);
+}
+END_TEST
+
+START_TEST(help_and_version_need_no_scenario)
+{
+    command_line line;
+    gsrt_options options;
+    accept(GSRT_TOOL_LAUNCH, "--help", &line, &options);
+    ck_assert_int_eq(options.command, GSRT_COMMAND_HELP);
+    gsrt_options_fini(&options);
+    accept(GSRT_TOOL_GSRT, "--version", &line, &options);
+    ck_assert_int_eq(options.command, GSRT_COMMAND_VERSION);
+    gsrt_options_fini(&options);
+    gsrt_buffer text;
+    gsrt_buffer_init(&text, 1 << 16);
+    ck_assert_int_eq(gsrt_options_print_version(GSRT_TOOL_GSRT, &text), GSRT_OK);
+    ck_assert_uint_eq(text.len, strlen("gsrt " GSRT_VERSION "\n"));
+    ck_assert_mem_eq(text.data, "gsrt " GSRT_VERSION "\n", text.len);
+    gsrt_buffer_fini(&text);
+}
+END_TEST
+
+START_TEST(refusals)
+{
+    gsrt_tool launch = GSRT_TOOL_LAUNCH, gsrt = GSRT_TOOL_GSRT;
+    refuse(launch, "", "no scenario given; write 'gsrt-launch SCENARIO.yaml'");
+    refuse(launch, "run", "no scenario given; write 'gsrt-launch SCENARIO.yaml'");
+    refuse(gsrt, "", "no scenario given; write 'gsrt twin SCENARIO.yaml'");
+    refuse(gsrt, "twin", "no scenario given; write 'gsrt twin SCENARIO.yaml'");
+    refuse(gsrt, "twni a.yaml", "unknown command 'twni'; did you mean 'twin'?");
+    refuse(gsrt, "run a.yaml", "'run' is a command of gsrt-launch; write 'gsrt-launch run'");
+    refuse(launch, "twin a.yaml", "'twin' is a command of gsrt; write 'gsrt twin'");
+    refuse(launch, "serve a.yaml", "unknown command 'serve'; see 'gsrt-launch --help'");
+    refuse(launch, "a b c", "unexpected argument 'c'; see 'gsrt-launch --help'");
+    refuse(launch, "--jsno a", "unknown option '--jsno'; did you mean '--json'?");
+    refuse(launch, "--st=x=1 a", "unknown option '--st'; did you mean '--set'?");
+    refuse(launch, "--frobnicate a", "unknown option '--frobnicate'; see 'gsrt-launch --help'");
+    refuse(launch, "-x a", "unknown option '-x'; see 'gsrt-launch --help'");
+    refuse(launch, "-qx a", "unknown option '-x'; see 'gsrt-launch --help'");
+    refuse(gsrt, "twin a -n 4", "unknown option '-n'; see 'gsrt --help'");
+    refuse(launch, "a -o", "option '-o' needs a value; write '-o DIR'");
+    refuse(launch, "a --set", "option '--set' needs a value; write '--set KEY=VALUE'");
+    refuse(launch, "a --output=", "-o: the directory's name is empty");
+    refuse(launch, "a --set x", "--set: 'x' is not KEY=VALUE; write it like --set workload.model=FILE");
+    refuse(launch, "a --set =x", "--set: '=x' is not KEY=VALUE; write it like --set workload.model=FILE");
+    refuse(launch, "a --json=1", "option '--json' takes no value");
+    refuse(launch, "a -q -v", "'-q' and '-v' contradict each other; give one of them");
+    static const char *const numbers[] = {"0", "-1", "x", "4x", "1025", "99999999999999999999", "+4"};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char text[64], wanted[128];
+        (void)snprintf(text, sizeof text, "a -n %s", numbers[i]);
+        (void)snprintf(wanted, sizeof wanted, "-n: '%s' is no number of ranks; give one from 1 to 1024", numbers[i]);
+        refuse(launch, text, wanted);
+    }
+}
+END_TEST
+
+START_TEST(exit_codes)
+{
+    static const struct {
+        gsrt_status status;
+        int code;
+    } cases[] = {{GSRT_OK, 0},          {GSRT_EINVAL, 1},     {GSRT_EINPUT, 2}, {GSRT_EUNSUPPORTED, 2},
+                 {GSRT_EINFEASIBLE, 3}, {GSRT_ECONTRACT, 4},  {GSRT_EPEER, 5},  {GSRT_ENOMEM, 5},
+                 {GSRT_EIO, 5},         {GSRT_ECANCELED, 130}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        ck_assert_int_eq(gsrt_exit_code(cases[i].status), cases[i].code);
+}
+END_TEST
+
+static int print_help(const char *program)
+{
+    gsrt_buffer text;
+    gsrt_buffer_init(&text, 1 << 16);
+    gsrt_tool tool = strcmp(program, "gsrt") == 0 ? GSRT_TOOL_GSRT : GSRT_TOOL_LAUNCH;
+    gsrt_status status = gsrt_options_print_help(tool, &text);
+    if (status == GSRT_OK)
+        (void)fwrite(text.data, 1, text.len, stdout);
+    gsrt_buffer_fini(&text);
+    return status == GSRT_OK ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--help-of") == 0)
+        return print_help(argv[2]);
+    const TTest *tests[] = {runs, values, help_and_version_need_no_scenario, refusals, exit_codes};
+    return unit_run("options", tests, sizeof tests / sizeof tests[0]);
+}

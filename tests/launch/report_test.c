@@ -1,0 +1,273 @@
+/* report.json and plan.json: what is in them, the same bytes every time, the exact verdict.
+ * With --sample NAME this program prints a sample of each kind of file, for tests/checks/schemas.py. */
+#include "launch/report.h"
+
+#include "base/json.h"
+#include "launch/scenario.h"
+#include "launch/tokens.h"
+#include "tests/unit.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static uint32_t ranks[][2] = {{0, 1}, {2, 0}}, shares[][2] = {{3, 5}, {1, 0}}, spares[] = {3};
+static gsrt_plan_stage stages[] = {
+    {.layer_first = 0, .layer_last = 2, .member_count = 2, .ranks = ranks[0], .shares = shares[0]},
+    {.layer_first = 3, .layer_last = 4, .member_count = 1, .ranks = ranks[1], .shares = shares[1]},
+};
+static const gsrt_plan plan = {.stages = stages, .stage_count = 2, .spares = spares, .spare_count = 1};
+static const gsrt_workload workload = {.name = "tiny",
+                                       .architecture = "llama",
+                                       .layer_count = 5,
+                                       .head_count = 6,
+                                       .vocab_count = 1024,
+                                       .parameter_count = 9};
+static const uint32_t prompt[] = {1, 403}, answer[] = {5, 6, 7};
+
+static const gsrt_report_request requests[] = {
+    {.prompt_tokens = prompt,
+     .prompt_token_count = 2,
+     .tokens = answer,
+     .token_count = 3,
+     .text = "a \"b\"\n\xff",
+     .finish = "length",
+     .ttft_ms = 12.34567,
+     .decode_tokens_per_s = 100,
+     .prefix_tokens_reused = 1},
+    {.finish = "refused", .error = "does not fit", .ttft_ms = -1, .decode_tokens_per_s = -1},
+};
+static const gsrt_report_rank report_ranks[] = {
+    {.rank = 0,
+     .host = "h",
+     .pid = 42,
+     .has_role = true,
+     .stage = 1,
+     .member = 0,
+     .isa = "avx2",
+     .thread_count = 1,
+     .weight_bytes_touched = UINT64_C(1) << 40,
+     .steps = 7,
+     .pack_ms = 1.5,
+     .load_ms = 0.25},
+    {.rank = 3, .host = "h", .pid = 43, .isa = "scalar", .thread_count = 1, .pack_ms = -1, .load_ms = -1},
+};
+static const gsrt_report_backend backends[] = {
+    {.rank = 0, .kind = "cpu", .name = "a processor", .busy_ns = 1500000},
+    {.rank = 3, .kind = "profile", .name = "npu", .is_simulated = true, .energy_j = 2.5, .temperature_c = 40.125},
+};
+
+static gsrt_report sample(void)
+{
+    return (gsrt_report){
+        .name = "quickstart",
+        .world = "real",
+        .model_file = "tiny.gguf",
+        .contract = {.kind = "bitwise", .is_verified = true, .compared = 200},
+        .requests = requests,
+        .request_count = 2,
+        .plan = &plan,
+        .workload = &workload,
+        .ranks = report_ranks,
+        .rank_count = 2,
+        .backends = backends,
+        .backend_count = 2,
+        .versions = {.gsrt = "0.1.0", .numerics = "1", .compiler = "cc"},
+        .times =
+            {.started = "2026-01-02T03:04:05Z", .load_ms = 1, .generate_ms = 2.0004, .verify_ms = -1, .total_ms = 9},
+    };
+}
+
+/* The report as parsed again; json_decref it. */
+static json_t *written(const gsrt_report *report)
+{
+    gsrt_buffer out;
+    json_t *value = NULL;
+    gsrt_diag diag = {0};
+    gsrt_buffer_init(&out, 1 << 20);
+    ck_assert_int_eq(gsrt_report_write_json(report, &out), GSRT_OK);
+    gsrt_status status = gsrt_json_parse(gsrt_buffer_span(&out), "report.json", &value, &diag);
+    ck_assert_msg(status == GSRT_OK, "%s", diag.text);
+    gsrt_buffer_fini(&out);
+    return value;
+}
+
+START_TEST(what_is_in_a_report)
+{
+    gsrt_report report = sample();
+    json_t *value = written(&report);
+    const char *schema, *text, *finish, *error;
+    int code, reused, stage, compared;
+    int is_kept, is_simulated, is_spare_null, heads;
+    json_int_t touched;
+    double ttft, generate;
+    json_t *stage_of_spare;
+    ck_assert_int_eq(
+        json_unpack(value,
+                    "{s:s, s:i, s:{s:b, s:i}, s:[{s:s, s:s, s:f, s:i}, {s:s}], s:[{s:i, s:I}, {s:o}], s:[{}, {s:b}]}",
+                    "schema", &schema, "exit", &code, "contract", "kept", &is_kept, "compared", &compared, "requests",
+                    "text", &text, "finish", &finish, "ttft_ms", &ttft, "prefix_tokens_reused", &reused, "error",
+                    &error, "ranks", "stage", &stage, "weight_bytes_touched", &touched, "stage", &stage_of_spare,
+                    "backends", "simulated", &is_simulated),
+        0);
+    ck_assert_str_eq(schema, "gsrt-report/1");
+    ck_assert_int_eq(code, 0);
+    ck_assert(is_kept && compared == 200 && reused == 1 && stage == 1 && is_simulated);
+    ck_assert_str_eq(text, "a \"b\"\n\xef\xbf\xbd");
+    ck_assert_str_eq(finish, "length");
+    ck_assert_str_eq(error, "does not fit");
+    ck_assert(ttft == 12.346); /* a thousandth of a millisecond is enough */
+    ck_assert(touched == (json_int_t)1 << 40);
+    is_spare_null = json_is_null(stage_of_spare);
+    ck_assert(is_spare_null);
+    ck_assert_int_eq(json_unpack(value, "{s:{s:[{s:[i]}]}, s:{s:F}}", "plan", "stages", "heads", &heads, "times",
+                                 "generate_ms", &generate),
+                     0);
+    ck_assert_int_eq(heads, 2); /* 6 heads by 3:5 */
+    ck_assert(generate == 2);
+    ck_assert(json_is_null(json_object_get(json_object_get(value, "times"), "verify_ms")));
+    ck_assert(json_is_null(json_object_get(value, "error")));
+    ck_assert_ptr_null(json_object_get(json_array_get(json_object_get(value, "backends"), 0), "energy_j"));
+    ck_assert_uint_eq(json_array_size(json_object_get(json_array_get(json_object_get(value, "requests"), 0), "tokens")),
+                      3);
+    json_decref(value);
+}
+END_TEST
+
+START_TEST(a_run_that_failed_has_a_report)
+{
+    gsrt_report report = {.exit_code = 2,
+                          .name = "x",
+                          .world = "real",
+                          .error = "x.yaml: bad",
+                          .contract = {.kind = "bitwise"},
+                          .versions = {.gsrt = "0.1.0", .numerics = "1"},
+                          .times = {.load_ms = -1, .generate_ms = -1, .verify_ms = -1, .total_ms = -1}};
+    json_t *value = written(&report);
+    ck_assert_str_eq(json_string_value(json_object_get(value, "error")), "x.yaml: bad");
+    ck_assert(json_is_null(json_object_get(value, "plan")));
+    ck_assert(json_is_null(json_object_get(json_object_get(value, "contract"), "kept")));
+    json_decref(value);
+}
+END_TEST
+
+START_TEST(the_same_bytes_every_time)
+{
+    gsrt_report report = sample();
+    gsrt_buffer first, second, small;
+    gsrt_buffer_init(&first, 1 << 20);
+    gsrt_buffer_init(&second, 1 << 20);
+    gsrt_buffer_init(&small, 300);
+    ck_assert_int_eq(gsrt_report_write_json(&report, &first), GSRT_OK);
+    ck_assert_int_eq(gsrt_report_write_json(&report, &second), GSRT_OK);
+    ck_assert(gsrt_span_equal(gsrt_buffer_span(&first), gsrt_buffer_span(&second)));
+    ck_assert_int_eq(gsrt_report_write_json(&report, &small), GSRT_ELIMIT);
+    ck_assert_uint_eq(small.len, 0);
+    gsrt_buffer_fini(&first);
+    gsrt_buffer_fini(&second);
+    gsrt_buffer_fini(&small);
+}
+END_TEST
+
+START_TEST(plan_file)
+{
+    gsrt_buffer out;
+    gsrt_buffer_init(&out, 1 << 16);
+    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, NULL, &out), GSRT_OK);
+    ck_assert_int_eq(gsrt_buffer_append(&out, "", 1), GSRT_OK);
+    ck_assert_str_eq((const char *)out.data,
+                     "{\n  \"schema\": \"gsrt-plan/1\",\n  \"stages\": [\n    {\n      \"layers\": [0, 2],\n"
+                     "      \"ranks\": [0, 1],\n      \"split\": [3, 5]\n    },\n    {\n      \"layers\": [3, 4],\n"
+                     "      \"ranks\": [2],\n      \"split\": [1]\n    }\n  ],\n  \"spares\": [3],\n"
+                     "  \"exchange\": \"auto\"\n}\n");
+    gsrt_buffer_fini(&out);
+}
+END_TEST
+
+START_TEST(verdicts)
+{
+    static const struct {
+        gsrt_report_contract contract;
+        const char *wanted;
+    } cases[] = {
+        {{.kind = "bitwise", .is_verified = true, .compared = 200},
+         "contract bitwise: kept (200 of 200 logit hashes equal the reference)"},
+        {{.kind = "bitwise",
+          .is_verified = true,
+          .compared = 200,
+          .different = 3,
+          .first_request = 1,
+          .first_index = 17},
+         "contract bitwise: VIOLATED (3 of 200 logit hashes differ from the reference; first: request 1, token 17)"},
+        {{.kind = "bitwise"}, "contract bitwise: not verified (verify: none)"},
+        {{.kind = "bitwise", .unverified_because = "the run failed"},
+         "contract bitwise: not verified (the run failed)"},
+        {{.kind = "bitwise", .is_verified = true}, "contract bitwise: not verified (there was nothing to compare)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        gsrt_buffer out;
+        gsrt_buffer_init(&out, 1024);
+        ck_assert_int_eq(gsrt_report_print_verdict(&cases[i].contract, &out), GSRT_OK);
+        ck_assert_int_eq(gsrt_buffer_append(&out, "", 1), GSRT_OK);
+        ck_assert_str_eq((const char *)out.data, cases[i].wanted);
+        gsrt_buffer_fini(&out);
+    }
+}
+END_TEST
+
+/* ---- samples ---- */
+
+static gsrt_status print_tokens(void)
+{
+    gsrt_tokens *tokens;
+    gsrt_status status = gsrt_tokens_create(dup(STDOUT_FILENO), 1, &tokens);
+    for (uint32_t i = 0; i < 3 && status == GSRT_OK; i++) {
+        const gsrt_token token = {.index = i, .token = answer[i], .text = gsrt_span_of("\xc3\xa9\n", i), .hash_low = i};
+        status = gsrt_tokens_append(tokens, &token);
+    }
+    (void)gsrt_tokens_free(tokens);
+    return status;
+}
+
+static gsrt_status print_scenario(gsrt_buffer *out)
+{
+    static const char text[] =
+        "{gsrt: 1, name: a, workload: {model: m, requests: [{prompt: \"x\\x85y\"}, {prompt_tokens: "
+        "[1]}]}, plan: {stages: [{layers: [0, 1], ranks: [0, 1]}], spares: [2]}, output: {logits: "
+        "l}, fleet: {devices: [{rank: 0, profile: p, threads: 2}, {rank: 1}]}}";
+    gsrt_scenario *scenario;
+    gsrt_status status = gsrt_scenario_read_span(gsrt_span_of_text(text), "/s/a.yaml", NULL, 0, &scenario, NULL);
+    if (status != GSRT_OK)
+        return status;
+    status = gsrt_scenario_print(scenario, out);
+    (void)gsrt_scenario_free(scenario);
+    return status;
+}
+
+static int print_sample(const char *name)
+{
+    gsrt_buffer out;
+    gsrt_report report = sample();
+    gsrt_status status = GSRT_EINVAL;
+    gsrt_buffer_init(&out, 1 << 20);
+    if (strcmp(name, "report") == 0)
+        status = gsrt_report_write_json(&report, &out);
+    else if (strcmp(name, "plan") == 0)
+        status = gsrt_report_write_plan_json(&plan, &workload, &out);
+    else if (strcmp(name, "scenario") == 0)
+        status = print_scenario(&out);
+    else if (strcmp(name, "tokens") == 0)
+        status = print_tokens();
+    if (status == GSRT_OK && out.len > 0)
+        (void)fwrite(out.data, 1, out.len, stdout);
+    gsrt_buffer_fini(&out);
+    return status == GSRT_OK ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--sample") == 0)
+        return print_sample(argv[2]);
+    const TTest *tests[] = {what_is_in_a_report, a_run_that_failed_has_a_report, the_same_bytes_every_time, plan_file,
+                            verdicts};
+    return unit_run("report", tests, sizeof tests / sizeof tests[0]);
+}
