@@ -1,0 +1,65 @@
+/* From the workload and a plan to what one member executes: a program for its device, cut where the group exchanges.
+ *
+ * Walks the op list of the stage's regions once. Each value is held as the member's share of it, or whole, or both, and
+ * in f32 or quantised, as its readers need; where a reader needs the whole of a split value, an exchange is put in.
+ *
+ *   segment 0 | exchange 0 | segment 1 | exchange 1 | ... | segment n
+ *
+ * After exchange i segment i + 1 begins by placing the pieces (piece number = member). Segment 0 of a later stage
+ * begins by placing the activation that came from the stage before (piece 0).
+ *
+ * A split product is taken in one of two ways (collectives/exchange.h chooses): outputs are split and the whole input
+ * is gathered, or K is split and whole subtrees are exchanged. Both give the bits of the unsplit product
+ * (docs/numerics.md).
+ *
+ * Slots are reused once nobody reads their value any more. Pure: maps and reads no weights, only points to them.
+ */
+#ifndef GSRT_MODEL_LOWER_H
+#define GSRT_MODEL_LOWER_H
+
+#include "backends/program.h"
+#include "base/arena.h"
+#include "model/weights.h"
+#include "placement/plan.h"
+
+typedef struct gsrt_lowered_exchange {
+    uint16_t slot;                            /* this member's piece; GSRT_NO_SLOT: it has none */
+    uint64_t senders;                         /* bit per member: has columns */
+    uint64_t receivers;                       /* bit per member: needs the whole */
+    bool is_wanted;                           /* its rows are the wanted rows */
+    bool is_reduction;                        /* pieces are subtrees of a sum */
+    uint32_t row_bytes[GSRT_GROUP_RANKS_MAX]; /* of each member's piece */
+} gsrt_lowered_exchange;
+
+typedef struct gsrt_lowered_segment {
+    uint32_t instr_first, instr_count;
+} gsrt_lowered_segment;
+
+typedef struct gsrt_lowered {
+    gsrt_arena arena;
+    gsrt_program program;
+    const gsrt_lowered_segment *segments;
+    uint32_t segment_count;
+    const gsrt_lowered_exchange *exchanges; /* [segment_count - 1] */
+    uint16_t slot_in;      /* where the activation of the stage before goes; GSRT_NO_SLOT: first stage */
+    uint16_t slot_out;     /* what the next stage gets; GSRT_NO_SLOT: last stage */
+    uint16_t slot_logits;  /* whole logits [wanted, vocab]; GSRT_NO_SLOT: not here */
+    uint32_t embed_tensor; /* GSRT_NO_INDEX: no embedding here */
+    uint32_t member, member_count;
+    uint32_t kv_layer_count, kv_head_count, head_dim;
+    gsrt_matrix **matrices; /* worth packing: [matrix_count] */
+    uint32_t matrix_count;
+    gsrt_rope_table **ropes;
+    uint32_t rope_count;
+    uint64_t share_bytes; /* of split tensors: this member's units */
+    uint64_t copy_bytes;  /* of tensors that every member of the group holds (norms, and what cannot be split) */
+} gsrt_lowered;
+
+/* Lower what (stage, member) of a checked plan executes; its weights are declared as touched, embedding rows excepted.
+ * context_max: positions that the angle tables cover. *out owned, borrows weights until freed.
+ * GSRT_OK | GSRT_ENOMEM | GSRT_EUNSUPPORTED (an op that cannot be split like that). */
+GSRT_MUST_CHECK gsrt_status gsrt_lower(gsrt_weights *weights, const gsrt_plan *plan, uint32_t stage, uint32_t member,
+                                       uint32_t context_max, gsrt_lowered **out);
+gsrt_lowered *gsrt_lowered_free(gsrt_lowered *lowered);
+
+#endif

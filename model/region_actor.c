@@ -1,0 +1,390 @@
+#include "model/region_actor.h"
+
+#include "actors/courier.h"
+#include "collectives/exchange.h"
+#include "model/step.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A device that has not answered by then is broken; sized for the largest step on the slowest machine. */
+#define JOB_TIMEOUT_NS (600ull * 1000 * 1000 * 1000)
+
+typedef enum region_phase { IDLE, COMPUTING, EXCHANGING } region_phase;
+
+typedef struct region {
+    gsrt_region_options options;
+    region_phase phase;
+    gsrt__step *first, *last;         /* steps received; `first` is in hand unless IDLE */
+    gsrt_exchange_store *pieces;      /* of the group */
+    gsrt_exchange_store *activations; /* of the stage before, keyed by step */
+    uint32_t segment;                 /* COMPUTING: the one that runs; EXCHANGING: the one that waits */
+    gsrt_job job;
+    gsrt_span spans[GSRT_GROUP_RANKS_MAX]; /* pieces of the running segment */
+} region;
+
+static void advance(gsrt_actor *self, region *r);
+
+static void fail(gsrt_actor *self)
+{
+    gsrt_exit(self, GSRT_EXIT_CRASH);
+}
+
+static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
+{
+    (void)self;
+    region *r = state;
+    r->options = *(const gsrt_region_options *)arg;
+    r->pieces = gsrt_exchange_store_create(r->options.lowered->member_count);
+    r->activations = gsrt_exchange_store_create(1);
+    if (r->pieces != NULL && r->activations != NULL)
+        return GSRT_OK;
+    gsrt_exchange_store_free(r->pieces);
+    gsrt_exchange_store_free(r->activations);
+    return GSRT_ENOMEM;
+}
+
+static void stop(gsrt_actor *self, void *state, uint32_t reason)
+{
+    (void)self;
+    (void)reason;
+    region *r = state;
+    while (r->first != NULL) {
+        gsrt__step *next = r->first->next;
+        gsrt__step_free(r->first);
+        r->first = next;
+    }
+    gsrt_exchange_store_free(r->pieces);
+    gsrt_exchange_store_free(r->activations);
+}
+
+/* ---- a segment ---- */
+
+static uint32_t rows_of(const gsrt__step *step, bool is_wanted)
+{
+    return is_wanted ? step->wanted_count : step->row_count;
+}
+
+static bool is_computing(const region *r)
+{
+    return r->options.kv != NULL;
+}
+
+static void submit(gsrt_actor *self, region *r)
+{
+    const gsrt_lowered_segment *segment = &r->options.lowered->segments[r->segment];
+    r->phase = COMPUTING;
+    r->job.instr_first = segment->instr_first;
+    r->job.instr_count = segment->instr_count;
+    r->job.pieces = r->spans;
+    uint64_t call;
+    gsrt_msg_job message = {.job = (uint64_t)(uintptr_t)&r->job};
+    gsrt_address device = gsrt_address_of_role(GSRT_ROLE_DEVICE, 0, gsrt_node_rank(gsrt_node_of(self)));
+    if (gsrt_call(self, device, GSRT_KIND_JOB, &message, NULL, JOB_TIMEOUT_NS, &call) != GSRT_OK)
+        fail(self);
+}
+
+static void begin(gsrt_actor *self, region *r)
+{
+    gsrt__step *step = r->first;
+    const gsrt_lowered *lowered = r->options.lowered;
+    gsrt_region_facts *facts = r->options.facts;
+    facts->steps += 1;
+    facts->rows += step->row_count;
+    facts->wanted_rows += step->wanted_count;
+    facts->rows_max = step->row_count > facts->rows_max ? step->row_count : facts->rows_max;
+    r->job = (gsrt_job){.program = &lowered->program,
+                        .workspace = r->options.workspace,
+                        .kv = r->options.kv,
+                        .row_count = step->row_count,
+                        .tokens = step->tokens,
+                        .sequences = step->sequences,
+                        .sequence_count = step->sequence_count,
+                        .wanted = step->wanted,
+                        .wanted_count = step->wanted_count,
+                        .sampling = step->sampling,
+                        .results = step->results};
+    if (lowered->embed_tensor != GSRT_NO_INDEX) {
+        uint32_t width = gsrt_weights_workload(r->options.weights)->tensors[lowered->embed_tensor].column_count;
+        for (uint32_t i = 0; i < step->row_count; i++)
+            gsrt_weights_touch(r->options.weights, lowered->embed_tensor, step->tokens[i], 1, 0, width);
+    }
+    if (lowered->slot_in != GSRT_NO_SLOT) {
+        gsrt_payload *activation = gsrt_exchange_store_get(r->activations, step->number, 0, 0);
+        facts->activation_bytes += activation->len;
+        r->spans[0] = gsrt_span_of(activation->data, activation->len);
+        r->job.piece_count = 1;
+    }
+    r->segment = 0;
+    submit(self, r);
+}
+
+/* ---- an exchange ---- */
+
+/* A copy of rows of a slot, to send: the slot is used again before the last receiver has read it. */
+static gsrt_payload *copy_slot(const region *r, uint32_t slot, uint32_t rows)
+{
+    size_t bytes = rows * gsrt_slot_row_bytes(&r->options.lowered->program.slots[slot]);
+    gsrt_payload *payload = gsrt_payload_create(bytes);
+    if (payload == NULL)
+        return NULL;
+    if (is_computing(r))
+        memcpy(payload->data, gsrt_workspace_slot(r->options.workspace, slot), bytes);
+    else
+        memset(payload->data, 0, bytes);
+    return payload;
+}
+
+static gsrt_status send_piece(gsrt_actor *self, region *r, const gsrt_lowered_exchange *e, uint32_t rows)
+{
+    const gsrt_lowered *lowered = r->options.lowered;
+    gsrt_msg_piece message = {.step = r->first->number, .exchange = r->segment, .member = lowered->member};
+    gsrt_status status = GSRT_OK;
+    if (e->slot == GSRT_NO_SLOT)
+        return GSRT_OK;
+    gsrt_payload *payload = copy_slot(r, e->slot, rows);
+    if (payload == NULL)
+        return GSRT_ENOMEM;
+    for (uint32_t m = 0; m < lowered->member_count && status == GSRT_OK; m++) {
+        if (m != lowered->member && (e->receivers >> m & 1u) != 0)
+            status = gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_REGION, r->options.stage, m),
+                                       GSRT_KIND_PIECE, &message, payload);
+    }
+    gsrt_payload_unref(payload);
+    return status;
+}
+
+/* Pieces of this exchange that come from others. */
+static uint64_t needed_from_others(const region *r, const gsrt_lowered_exchange *e, uint32_t rows)
+{
+    uint64_t own = 1ull << r->options.lowered->member;
+    return rows > 0 && (e->receivers & own) != 0 ? e->senders & ~own : 0;
+}
+
+/* Hand the pieces to the next segment, each where it lies. false: one has the wrong size. */
+static bool take_pieces(region *r, const gsrt_lowered_exchange *e, uint32_t rows)
+{
+    const gsrt_lowered *lowered = r->options.lowered;
+    uint64_t others = needed_from_others(r, e, rows);
+    r->job.piece_count = lowered->member_count;
+    for (uint32_t m = 0; m < lowered->member_count; m++) {
+        size_t bytes = (size_t)rows * e->row_bytes[m];
+        r->spans[m] = gsrt_span_of(NULL, 0);
+        if ((others >> m & 1u) != 0) {
+            gsrt_payload *piece = gsrt_exchange_store_get(r->pieces, r->first->number, r->segment, m);
+            if (piece->len != bytes)
+                return false;
+            r->spans[m] = gsrt_span_of(piece->data, piece->len);
+            *(e->is_reduction ? &r->options.facts->reduced_bytes : &r->options.facts->gathered_bytes) += bytes;
+        } else if (m == lowered->member && e->slot != GSRT_NO_SLOT && is_computing(r)) {
+            r->spans[m] = gsrt_span_of(gsrt_workspace_slot(r->options.workspace, e->slot), bytes);
+        }
+    }
+    return true;
+}
+
+static void try_exchange(gsrt_actor *self, region *r)
+{
+    const gsrt_lowered_exchange *e = &r->options.lowered->exchanges[r->segment];
+    uint32_t rows = rows_of(r->first, e->is_wanted);
+    if (!gsrt_exchange_store_has(r->pieces, r->first->number, r->segment, needed_from_others(r, e, rows)))
+        return;
+    if (!take_pieces(r, e, rows)) {
+        fail(self);
+        return;
+    }
+    r->options.facts->exchanges += 1;
+    r->segment += 1;
+    if (r->options.lowered->segments[r->segment].instr_count > 0)
+        submit(self, r);
+    else
+        advance(self, r);
+}
+
+/* ---- the end of a step ---- */
+
+static gsrt_status pass_on(gsrt_actor *self, region *r)
+{
+    const gsrt_lowered *lowered = r->options.lowered;
+    uint32_t next_count = r->options.plan->stages[r->options.stage + 1].member_count;
+    gsrt_status status = GSRT_OK;
+    gsrt_payload *payload = NULL;
+    /* each member of the next stage is served by one of this stage, in turn */
+    for (uint32_t m = lowered->member; m < next_count && status == GSRT_OK; m += lowered->member_count) {
+        if (payload == NULL)
+            payload = copy_slot(r, lowered->slot_out, r->first->row_count);
+        gsrt_msg_activation message = {.step = r->first->number};
+        status = payload == NULL
+                     ? GSRT_ENOMEM
+                     : gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_REGION, r->options.stage + 1, m),
+                                         GSRT_KIND_ACTIVATION, &message, payload);
+    }
+    gsrt_payload_unref(payload);
+    return status;
+}
+
+static gsrt_status send_logits(gsrt_actor *self, region *r)
+{
+    gsrt__step *step = r->first;
+    gsrt_payload *payload = copy_slot(r, r->options.lowered->slot_logits, step->wanted_count);
+    if (payload == NULL)
+        return GSRT_ENOMEM;
+    gsrt_msg_logits message = {.requests = step->wanted_requests,
+                               .requests_count = step->wanted_count,
+                               .positions = step->wanted_positions,
+                               .positions_count = step->wanted_count};
+    gsrt_status status =
+        gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_GATEWAY, 0, 0), GSRT_KIND_LOGITS, &message, payload);
+    gsrt_payload_unref(payload);
+    return status;
+}
+
+static gsrt_status send_tokens(gsrt_actor *self, region *r)
+{
+    gsrt__step *step = r->first;
+    uint32_t tokens[GSRT_BATCH_ROWS_MAX];
+    uint64_t lows[GSRT_BATCH_ROWS_MAX], highs[GSRT_BATCH_ROWS_MAX];
+    for (uint32_t i = 0; i < step->wanted_count; i++) {
+        tokens[i] = step->results[i].token;
+        lows[i] = step->results[i].hash_low;
+        highs[i] = step->results[i].hash_high;
+    }
+    gsrt_msg_tokens message = {.step = step->number,
+                               .tokens = tokens,
+                               .tokens_count = step->wanted_count,
+                               .hash_lows = lows,
+                               .hash_lows_count = step->wanted_count,
+                               .hash_highs = highs,
+                               .hash_highs_count = step->wanted_count};
+    return gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_SCHEDULER, 0, 0), GSRT_KIND_TOKENS, &message, NULL);
+}
+
+static void finish_step(gsrt_actor *self, region *r)
+{
+    const gsrt_lowered *lowered = r->options.lowered;
+    gsrt__step *step = r->first;
+    gsrt_status status = GSRT_OK;
+    if (lowered->slot_out != GSRT_NO_SLOT)
+        status = pass_on(self, r);
+    if (lowered->slot_logits != GSRT_NO_SLOT && lowered->member == 0) {
+        if (step->is_logits_wanted && step->wanted_count > 0)
+            status = send_logits(self, r);
+        if (status == GSRT_OK)
+            status = send_tokens(self, r);
+    }
+    if (status != GSRT_OK)
+        fail(self);
+    gsrt_exchange_store_drop(r->activations, step->number, 0);
+    r->first = step->next;
+    if (r->first == NULL)
+        r->last = NULL;
+    gsrt__step_free(step);
+    r->phase = IDLE;
+}
+
+/* Whatever can be done now, is. */
+static void advance(gsrt_actor *self, region *r)
+{
+    const gsrt_lowered *lowered = r->options.lowered;
+    if (r->phase != IDLE && r->segment + 1 == lowered->segment_count)
+        finish_step(self, r);
+    if (r->phase != IDLE || r->first == NULL)
+        return;
+    if (lowered->slot_in != GSRT_NO_SLOT && !gsrt_exchange_store_has(r->activations, r->first->number, 0, 1))
+        return;
+    begin(self, r);
+}
+
+/* ---- messages ---- */
+
+static void on_step(gsrt_actor *self, region *r, const gsrt_msg_step *message)
+{
+    const gsrt_workload *workload = gsrt_weights_workload(r->options.weights);
+    gsrt__step_limits limits = {.rows_max = r->options.rows_max,
+                                .vocab_count = workload->vocab_count,
+                                .block_count = is_computing(r) ? gsrt_kv_block_count(r->options.kv) : UINT32_MAX,
+                                .position_count = workload->context_max};
+    gsrt__step *step;
+    if (gsrt__step_create(message, &limits, &step) != GSRT_OK) {
+        fail(self);
+        return;
+    }
+    if (r->last != NULL)
+        r->last->next = step;
+    else
+        r->first = step;
+    r->last = step;
+    advance(self, r);
+}
+
+static void on_job_done(gsrt_actor *self, region *r, const gsrt_msg_job_done *done)
+{
+    r->options.facts->busy_ns += done->work_ns;
+    if (done->status != GSRT_OK) {
+        fail(self);
+        return;
+    }
+    if (r->segment > 0)
+        gsrt_exchange_store_drop(r->pieces, r->first->number, r->segment - 1);
+    if (r->segment + 1 == r->options.lowered->segment_count) {
+        advance(self, r);
+        return;
+    }
+    const gsrt_lowered_exchange *e = &r->options.lowered->exchanges[r->segment];
+    uint32_t rows = rows_of(r->first, e->is_wanted);
+    r->phase = EXCHANGING;
+    if (rows > 0 && send_piece(self, r, e, rows) != GSRT_OK)
+        fail(self);
+    else
+        try_exchange(self, r);
+}
+
+static gsrt_status on_activation(gsrt_actor *self, region *r, const gsrt_message *message)
+{
+    uint64_t step = ((const gsrt_msg_activation *)message->body)->step;
+    gsrt_status status = gsrt_exchange_store_put(r->activations, step, 0, 0, message->payload);
+    if (status == GSRT_OK)
+        advance(self, r);
+    return status;
+}
+
+static gsrt_status on_piece(gsrt_actor *self, region *r, const gsrt_message *message)
+{
+    const gsrt_msg_piece *piece = message->body;
+    gsrt_status status =
+        gsrt_exchange_store_put(r->pieces, piece->step, piece->exchange, piece->member, message->payload);
+    if (status == GSRT_OK && r->phase == EXCHANGING)
+        try_exchange(self, r);
+    return status;
+}
+
+static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
+{
+    region *r = state;
+    gsrt_status status = GSRT_OK;
+    if (message->kind == GSRT_KIND_STEP)
+        on_step(self, r, message->body);
+    else if (message->kind == GSRT_KIND_JOB_DONE && r->phase == COMPUTING)
+        on_job_done(self, r, message->body);
+    else if (message->kind == GSRT_KIND_ACTIVATION)
+        status = on_activation(self, r, message);
+    else if (message->kind == GSRT_KIND_PIECE)
+        status = on_piece(self, r, message);
+    else if (message->kind == GSRT_KIND_DOWN)
+        status = GSRT_EDOWN; /* the device did not answer */
+    if (status != GSRT_OK)
+        fail(self);
+}
+
+static const gsrt_behaviour region_behaviour = {
+    .name = "region", .state_bytes = sizeof(region), .init = init, .receive = receive, .stop = stop};
+
+gsrt_status gsrt_region_actor_start(gsrt_node *node, const gsrt_region_options *options, gsrt_address *out)
+{
+    gsrt_address address;
+    gsrt_status status = gsrt_node_spawn(node, &region_behaviour, options, &address);
+    if (status != GSRT_OK)
+        return status;
+    *out = address;
+    return gsrt_role_bind(node, gsrt_address_of_role(GSRT_ROLE_REGION, options->stage, options->member), address);
+}
