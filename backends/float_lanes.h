@@ -258,9 +258,10 @@ static const gemm_ops float_gemm = {
     .tile = float_tile,
 };
 
+/* Below, widening or transposing for all costs more than it saves. */
 static bool float_is_gemm(const gsrt_linear_task *task)
 {
-    return task->row_count > (task->packed == NULL ? 4 : 8);
+    return task->row_count > (task->packed == NULL ? 8 : WALK_ROWS_MAX);
 }
 
 static size_t float_prepared_bytes(const gsrt_linear_task *task)

@@ -274,9 +274,10 @@ static const gemm_ops products = {
     .tile = tile,
 };
 
+/* Up to WALK_ROWS_MAX rows the small-batch kernels are as fast, and need no widening. */
 static bool is_gemm(const gsrt_linear_task *task)
 {
-    return task->row_count > (task->packed == NULL ? 4 : 8);
+    return task->row_count > WALK_ROWS_MAX;
 }
 
 /* q4_0, packed, needs the sums of the activations' blocks. */

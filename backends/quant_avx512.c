@@ -244,9 +244,10 @@ static const gemm_ops products = {
     .tile = tile,
 };
 
+/* Up to WALK_ROWS_MAX rows the small-batch kernels are as fast, and need no widening. */
 static bool is_gemm(const gsrt_linear_task *task)
 {
-    return task->row_count > (task->packed == NULL ? 4 : 8);
+    return task->row_count > WALK_ROWS_MAX;
 }
 
 /* A small batch needs the starts of the integer sums, where the weights are packed. */
