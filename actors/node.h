@@ -8,6 +8,7 @@
 #define GSRT_ACTORS_NODE_H
 
 #include "actors/actor.h"
+#include "base/buffer.h"
 #include "mailbox/transport.h"
 
 /* What the node tells the recorder (ckpt/ fulfils it; launch/ joins them); every function may be NULL. */
@@ -76,11 +77,15 @@ void gsrt_node_set_incarnation(gsrt_node *node, uint32_t rank, uint32_t incarnat
  * told, until `rank` is lost. The actor must have ended here. GSRT_OK | GSRT_EINVAL | GSRT_ESTATE: it is here |
  * GSRT_ELIMIT | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt_node_forward(gsrt_node *node, gsrt_address actor, uint32_t rank);
-/* Start an actor here under the address that it had elsewhere. Messages that overtake others on their way by the old
- * rank are held back until those have come, at most GSRT_HOLD_MS. GSRT_OK | GSRT_EINVAL | GSRT_ESTATE: it is here |
- * as gsrt_node_spawn. */
+/* The numbers of its streams with actors of other ranks (msgpack), for gsrt_node_adopt: taken where the actor was,
+ * before or after its end there. Appended to `out`. GSRT_OK | GSRT_ENOMEM | GSRT_ELIMIT. Cost: O(streams of the node).
+ */
+GSRT_MUST_CHECK gsrt_status gsrt_node_pack_streams(const gsrt_node *node, gsrt_address actor, gsrt_buffer *out);
+/* Start an actor here under the address that it had elsewhere. `streams` go on where they were (empty: there were
+ * none). Messages that overtake others on their way by the old rank are held back until those have come, at most
+ * GSRT_HOLD_MS. GSRT_OK | GSRT_EINVAL | GSRT_ESTATE: it is here | GSRT_EDECODE: streams | as gsrt_node_spawn. */
 GSRT_MUST_CHECK gsrt_status gsrt_node_adopt(gsrt_node *node, const gsrt_behaviour *behaviour, const void *arg,
-                                            gsrt_address address);
+                                            gsrt_address address, gsrt_span streams);
 
 typedef struct gsrt_node_facts {
     uint64_t messages_local;    /* sent and replied within the node */

@@ -67,13 +67,17 @@ gsrt_status gsrt_node_forward(gsrt_node *node, gsrt_address actor, uint32_t rank
     return status;
 }
 
-gsrt_status gsrt_node_adopt(gsrt_node *node, const gsrt_behaviour *behaviour, const void *arg, gsrt_address address)
+gsrt_status gsrt_node_adopt(gsrt_node *node, const gsrt_behaviour *behaviour, const void *arg, gsrt_address address,
+                            gsrt_span streams)
 {
     if (address == GSRT_NOBODY || gsrt_address_is_role(address) ||
         gsrt_address_rank(address) >= node->options.rank_count)
         return GSRT_EINVAL;
     if (gsrt__actor_find(node, address) != NULL)
         return GSRT_ESTATE;
+    gsrt_status status = gsrt__streams_unpack(node, address, streams);
+    if (status != GSRT_OK)
+        return status;
     gsrt_address self;
     return gsrt__actor_start(node, behaviour, arg, address, &self);
 }

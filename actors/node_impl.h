@@ -4,7 +4,7 @@
  *   node_actor.c      spawn and end of an actor           node_send.c       send, reply, routes, back pressure
  *   node_deliver.c    from the queue to the actor         node_wire.c       to and from the transport
  *   node_call.c       calls, timers                       node_relation.c   monitors and links
- *   node_directory.c  roles, moved actors
+ *   node_directory.c  roles, moved actors                  node_streams.c    their sequences
  *
  * Everything that waits here waits in node->queue, in order; signals (monitors, links, ends) too, so that their order
  * with messages is kept. Numbered invariants, walked by gsrt_node_check:
@@ -276,6 +276,10 @@ uint32_t gsrt__node_round(gsrt_node *node, uint32_t message_count_max);
 
 /* node_deliver.c */
 void gsrt__deliver_first(gsrt_node *node); /* the oldest record of the queue */
+
+/* node_streams.c */
+/* Take over what gsrt_node_pack_streams wrote. GSRT_OK | GSRT_EDECODE | GSRT_ENOMEM | GSRT_ELIMIT. */
+GSRT_MUST_CHECK gsrt_status gsrt__streams_unpack(gsrt_node *node, gsrt_address actor, gsrt_span streams);
 
 /* node_call.c */
 void gsrt__alarm_ring(gsrt_node *node, gsrt__alarm *alarm); /* it is due and has been cancelled */

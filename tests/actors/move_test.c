@@ -43,14 +43,21 @@ static struct probe *move(struct world *world, struct probe *old, probe_fn *on_m
     gsrt_address address = old->address;
     probe_do(old, exit_now, NULL);
     world_until(world, &old->stopped, 1);
+    gsrt_buffer streams;
+    gsrt_buffer_init(&streams, 4096);
+    must(gsrt_node_pack_streams(world->nodes[1], address, &streams));
     struct probe *moved = calloc(1, sizeof *moved);
     ck_assert_ptr_nonnull(moved);
     moved->world = world;
     moved->rank = 2;
     moved->on_message = on_message;
-    must(gsrt_node_adopt(world->nodes[2], &probe_behaviour, &moved, address));
+    gsrt_span span = gsrt_buffer_span(&streams), cut = gsrt_span_of(streams.data, streams.len - 1);
+    if (cut.len > 0)
+        ck_assert_int_eq(gsrt_node_adopt(world->nodes[2], &probe_behaviour, &moved, address, cut), GSRT_EDECODE);
+    must(gsrt_node_adopt(world->nodes[2], &probe_behaviour, &moved, address, span));
     ck_assert_uint_eq(moved->address, address);
-    ck_assert_int_eq(gsrt_node_adopt(world->nodes[2], &probe_behaviour, &moved, address), GSRT_ESTATE);
+    ck_assert_int_eq(gsrt_node_adopt(world->nodes[2], &probe_behaviour, &moved, address, span), GSRT_ESTATE);
+    gsrt_buffer_fini(&streams);
     ck_assert_int_eq(gsrt_node_forward(world->nodes[2], address, 1), GSRT_ESTATE);
     ck_assert_int_eq(gsrt_node_forward(world->nodes[1], address, 99), GSRT_EINVAL);
     must(gsrt_node_forward(world->nodes[1], address, 2));
@@ -78,6 +85,41 @@ START_TEST(a_moved_actor_is_found_and_then_reached_directly)
     ck_assert_uint_eq(moved->count, 21);
     for (uint32_t i = 0; i < 20; i++)
         ck_assert_uint_eq(moved->log[i].value, i + 1);
+    world_close(&world);
+    free(here);
+    free(old);
+    free(moved);
+}
+END_TEST
+
+/* Both directions were in use before the move, and go on: nothing is taken for a duplicate, nothing is held. */
+START_TEST(streams_go_on_after_the_move)
+{
+    if (_i == WORLD_ALONE)
+        return;
+    struct world world;
+    world_open(&world, _i);
+    struct probe *here = probe_open(&world, 0, NULL), *old = probe_open(&world, 1, NULL);
+    probe_do(here, send_ten, &old->address);
+    world_until(&world, &old->count, 10);
+    probe_do(old, send_ten, &here->address);
+    world_until(&world, &here->count, 10);
+    struct probe *moved = move(&world, old, NULL);
+    moved->numbers[0] = 10;
+    probe_do(moved, send_ten, &here->address);
+    world_until(&world, &here->count, 20);
+    probe_do(here, send_ten, &moved->address);
+    world_until(&world, &moved->count, 10);
+    for (uint32_t i = 0; i < 20; i++)
+        ck_assert_uint_eq(here->log[i].value, i + 1);
+    for (uint32_t i = 0; i < 10; i++)
+        ck_assert_uint_eq(moved->log[i].value, i + 11);
+    for (uint32_t rank = 0; rank < world.rank_count; rank++) {
+        gsrt_node_facts facts;
+        gsrt_node_read_facts(world.nodes[rank], &facts);
+        ck_assert_uint_eq(facts.messages_held, 0);
+        ck_assert_uint_eq(facts.messages_refused, 0);
+    }
     world_close(&world);
     free(here);
     free(old);
@@ -172,8 +214,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *tests[] = {
-        a_moved_actor_is_found_and_then_reached_directly, a_moved_actor_is_watched_and_its_second_end_is_told,
-        direct_messages_do_not_overtake_forwarded_ones, held_messages_are_let_go_when_their_forerunners_are_lost};
+    const TTest *tests[] = {a_moved_actor_is_found_and_then_reached_directly, streams_go_on_after_the_move,
+                            a_moved_actor_is_watched_and_its_second_end_is_told,
+                            direct_messages_do_not_overtake_forwarded_ones,
+                            held_messages_are_let_go_when_their_forerunners_are_lost};
     return world_suite("move", tests, sizeof tests / sizeof tests[0]);
 }
