@@ -166,7 +166,7 @@ static gsrt_status take_argument(parser *p, const option_row *row, const char *a
     if (row->argument == NULL) {
         if (attached != NULL)
             return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "option '--%s' takes no value", row->name);
-        return take_option(p, row, NULL);
+        return take_option(p, row, "");
     }
     if (attached == NULL && p->next >= p->argc)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "option '%s' needs a value; write '%s %s'", spelled,
