@@ -229,7 +229,7 @@ static bool check_actor(const gsrt_node *node, uint32_t slot)
             gsrt__relation_find(node, actor->address, (gsrt__relation_kind)relation->kind, relation->other) != relation)
             return false;
         if (relation->kind == GSRT__WATCHED_BY && gsrt__actor_find(node, relation->other) != NULL &&
-            gsrt__relation_find(node, relation->other, GSRT__WATCHES, relation->as) == NULL)
+            gsrt__relation_find(node, relation->other, GSRT__WATCHES, relation->owner_as) == NULL)
             return false;
     }
     for (const gsrt__list *i = actor->calls_made.next; i != &actor->calls_made; i = i->next)

@@ -28,7 +28,7 @@ static verdict take_down(gsrt_node *node, gsrt_actor *actor, const gsrt__record 
     gsrt__relation *relation = gsrt__relation_find(node, actor->address, GSRT__WATCHES, down->subject);
     if (relation == NULL)
         return VERDICT_DROP;
-    down->subject = relation->as;
+    down->subject = relation->other_as;
     gsrt__relation_drop(node, relation);
     return VERDICT_DELIVER;
 }
@@ -42,7 +42,7 @@ static verdict take_exit(gsrt_node *node, gsrt_actor *actor, const gsrt__record 
     gsrt__relation *relation = gsrt__relation_find(node, actor->address, GSRT__LINKED, body->subject);
     if (relation == NULL)
         return VERDICT_DROP;
-    body->subject = relation->as;
+    body->subject = relation->other_as;
     gsrt__relation_drop(node, relation);
     if (actor->is_trapping)
         return VERDICT_DELIVER;

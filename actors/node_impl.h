@@ -101,7 +101,8 @@ typedef struct gsrt__relation {
     gsrt__list by_owner;
     gsrt_actor *owner;
     gsrt_address other;
-    gsrt_address as; /* WATCHES: other as the owner wrote it. WATCHED_BY: the owner as other's node wrote it */
+    gsrt_address other_as; /* as the owner wrote it, maybe a role: what its DOWN or EXIT says */
+    gsrt_address owner_as; /* as the other wrote it: what the other's record is found by */
     uint32_t kind;
     uint32_t other_rank; /* where other was when this was made */
 } gsrt__relation;

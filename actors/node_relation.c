@@ -20,8 +20,8 @@ gsrt__relation *gsrt__relation_find(const gsrt_node *node, gsrt_address owner, g
     return handle == NULL ? NULL : gsrt__slab_find(&node->relations, *handle);
 }
 
-static gsrt_status relation_add(gsrt_actor *owner, gsrt__relation_kind kind, gsrt_address other, gsrt_address as,
-                                uint32_t other_rank)
+static gsrt_status relation_add(gsrt_actor *owner, gsrt__relation_kind kind, gsrt_address other, gsrt_address other_as,
+                                gsrt_address owner_as, uint32_t other_rank)
 {
     gsrt_node *node = owner->node;
     if (gsrt__relation_find(node, owner->address, kind, other) != NULL)
@@ -41,7 +41,8 @@ static gsrt_status relation_add(gsrt_actor *owner, gsrt__relation_kind kind, gsr
     relation->owner = owner;
     relation->kind = kind;
     relation->other = other;
-    relation->as = as;
+    relation->other_as = other_as;
+    relation->owner_as = owner_as;
     relation->other_rank = other_rank;
     gsrt__list_append(&owner->relations, &relation->by_owner);
     return GSRT_OK;
@@ -99,13 +100,13 @@ static gsrt_status relate(gsrt_actor *self, gsrt_address other, gsrt__relation_k
         return GSRT_EINVAL;
     if (gsrt__relation_find(node, self->address, mine, route.to) != NULL)
         return GSRT_OK;
-    gsrt_status status = relation_add(self, mine, route.to, other, route.rank);
+    gsrt_status status = relation_add(self, mine, route.to, other, self->address, route.rank);
     if (status != GSRT_OK)
         return status;
     if (route.kind == GSRT__ROUTE_NOWHERE)
         signal_absence(self, mine, route.to, GSRT_EXIT_NO_ACTOR);
     else if (route.kind == GSRT__ROUTE_HERE) {
-        status = relation_add(route.actor, theirs, self->address, route.to, node->options.rank);
+        status = relation_add(route.actor, theirs, self->address, self->address, route.to, node->options.rank);
         if (status != GSRT_OK)
             (void)drop_if_there(node, self->address, mine, route.to);
     } else if (signal_wish(self, route.to, wish) != GSRT_OK)
@@ -173,7 +174,7 @@ void gsrt__relation_signal(gsrt_node *node, gsrt_actor *actor, const gsrt__recor
     if (actor != NULL) {
         uint32_t rank = gsrt_address_rank(asker);
         (void)gsrt__place_rank(node, asker, &rank);
-        if (relation_add(actor, kind, asker, record->as, rank) == GSRT_OK)
+        if (relation_add(actor, kind, asker, asker, record->as, rank) == GSRT_OK)
             return;
         reason = GSRT_EXIT_REFUSED;
     }
@@ -189,7 +190,7 @@ void gsrt__relations_end(gsrt_actor *actor, uint32_t reason)
     while (!gsrt__list_is_empty(&actor->relations)) {
         gsrt__relation *relation = GSRT__ITEM_OF(actor->relations.next, gsrt__relation, by_owner);
         gsrt__relation_kind kind = (gsrt__relation_kind)relation->kind;
-        gsrt_address other = relation->other, as = relation->as;
+        gsrt_address other = relation->other, owner_as = relation->owner_as;
         gsrt__relation_drop(node, relation);
         if (kind == GSRT__WATCHES) {
             if (gsrt__actor_find(node, other) != NULL)
@@ -197,11 +198,9 @@ void gsrt__relations_end(gsrt_actor *actor, uint32_t reason)
             else
                 (void)signal_wish(actor, other, GSRT_KIND_UNMONITOR);
         } else if (kind == GSRT__WATCHED_BY) {
-            gsrt__signal_down(node, other, as, 0, reason);
+            gsrt__signal_down(node, other, owner_as, 0, reason);
         } else {
-            /* `as` is how the other names this end when the other asked; its own record is keyed by it */
-            gsrt_address subject = gsrt_address_is_role(as) || as == actor->address ? as : actor->address;
-            (void)signal_exit(node, actor->address, other, subject, reason);
+            (void)signal_exit(node, actor->address, other, owner_as, reason);
         }
     }
 }
