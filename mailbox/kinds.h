@@ -35,6 +35,7 @@
     K(ASK_FACTS, 34, ask_facts, WIRE)                                                                                  \
     K(FACTS, 35, facts, WIRE)                                                                                          \
     K(STOP, 36, stop, WIRE)                                                                                            \
+    K(ROLES, 37, roles, WIRE)                                                                                          \
     /* a token's way */                                                                                                \
     K(SUBMIT, 64, submit, WIRE)                                                                                        \
     K(STEP, 65, step, WIRE)                                                                                            \
@@ -66,10 +67,13 @@
 #define GSRT_FIELDS_START(F)                                                                                           \
     F(text, file, 4096) F(text, directory, 4096) F(bytes, scenario, GSRT_BODY_BYTES_MAX - 16384)
 /* every node -> node 0: loaded, or why not (exit_code != 0) */
-#define GSRT_FIELDS_READY(F) F(u32, rank, GSRT_RANK_COUNT_MAX) F(u32, exit_code, 255) F(text, why, 2048)
+#define GSRT_FIELDS_READY(F)                                                                                           \
+    F(u32, rank, GSRT_RANK_COUNT_MAX) F(u32, exit_code, 255) F(text, why, 2048) F(u64, region, 0)
 #define GSRT_FIELDS_ASK_FACTS(F) F(u32, rank, GSRT_RANK_COUNT_MAX)
 /* a rank's own account, for report.json: a JSON object */
 #define GSRT_FIELDS_FACTS(F) F(u32, rank, GSRT_RANK_COUNT_MAX) F(text, json, 65536)
+/* node 0 -> every node: who plays which role; answered by READY */
+#define GSRT_FIELDS_ROLES(F) F(u64s, roles, 4096) F(u64s, actors, 4096)
 #define GSRT_FIELDS_STOP(F) F(u32, exit_code, 255)
 
 /* gateway -> scheduler: a request */

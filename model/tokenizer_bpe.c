@@ -70,17 +70,17 @@ static gsrt_status offer(merging *m, uint32_t left, uint32_t right)
     const gsrt__merge *found = find_merge(m->tokenizer, m->symbols[left].token, m->symbols[right].token);
     if (found == NULL)
         return GSRT_OK;
-    return gsrt__queue_push(&m->queue, (gsrt__candidate){.order = found->rank,
-                                                         .left = left,
-                                                         .right = right,
-                                                         .check = (uint32_t)(found - m->tokenizer->merges)});
+    return gsrt__merges_push(&m->queue, (gsrt__candidate){.order = found->rank,
+                                                          .left = left,
+                                                          .right = right,
+                                                          .check = (uint32_t)(found - m->tokenizer->merges)});
 }
 
 static gsrt_status merge(merging *m)
 {
     gsrt_status status = GSRT_OK;
     gsrt__candidate best;
-    while (status == GSRT_OK && gsrt__queue_pop(&m->queue, &best)) {
+    while (status == GSRT_OK && gsrt__merges_pop(&m->queue, &best)) {
         symbol *left = &m->symbols[best.left], *right = &m->symbols[best.right];
         const gsrt__merge *what = &m->tokenizer->merges[best.check];
         if (left->is_gone || right->is_gone || left->next != best.right || left->token != what->left ||
@@ -163,6 +163,6 @@ gsrt_status gsrt__encode_bpe(const gsrt_tokenizer *tokenizer, gsrt_span text, gs
     }
     free(m.symbols);
     free(ends);
-    gsrt__queue_fini(&m.queue);
+    gsrt__merges_fini(&m.queue);
     return status;
 }

@@ -80,10 +80,10 @@ typedef struct gsrt__queue {
     size_t count, room;
 } gsrt__queue;
 
-GSRT_MUST_CHECK gsrt_status gsrt__queue_push(gsrt__queue *queue, gsrt__candidate candidate);
+GSRT_MUST_CHECK gsrt_status gsrt__merges_push(gsrt__queue *queue, gsrt__candidate candidate);
 /* false: empty. */
-bool gsrt__queue_pop(gsrt__queue *queue, gsrt__candidate *out);
-void gsrt__queue_fini(gsrt__queue *queue);
+bool gsrt__merges_pop(gsrt__queue *queue, gsrt__candidate *out);
+void gsrt__merges_fini(gsrt__queue *queue);
 
 /* ---- a list of ids that grows ---- */
 

@@ -38,7 +38,7 @@ static gsrt_status offer(merging *m, uint32_t left, uint32_t right)
     uint32_t token = gsrt__dictionary_find(&m->tokenizer->dictionary, m->text + l->at, len);
     if (token == GSRT_TOKEN_NONE)
         return GSRT_OK;
-    return gsrt__queue_push(
+    return gsrt__merges_push(
         &m->queue, (gsrt__candidate){.order = m->tokenizer->ranks[token], .left = left, .right = right, .check = len});
 }
 
@@ -46,7 +46,7 @@ static gsrt_status merge(merging *m)
 {
     gsrt_status status = GSRT_OK;
     gsrt__candidate best;
-    while (status == GSRT_OK && gsrt__queue_pop(&m->queue, &best)) {
+    while (status == GSRT_OK && gsrt__merges_pop(&m->queue, &best)) {
         symbol *left = &m->symbols[best.left], *right = &m->symbols[best.right];
         if (left->len == 0 || right->len == 0 || left->len + right->len != best.check)
             continue;
@@ -129,7 +129,7 @@ static gsrt_status encode_words(const gsrt_tokenizer *tokenizer, gsrt_span text,
         status = encode_word(&m, (uint32_t)begin, (uint32_t)end, ids, diag);
     }
     free(m.symbols);
-    gsrt__queue_fini(&m.queue);
+    gsrt__merges_fini(&m.queue);
     return status;
 }
 

@@ -90,7 +90,7 @@ static bool is_better(const gsrt__candidate *a, const gsrt__candidate *b)
     return a->order != b->order ? a->order < b->order : a->left < b->left;
 }
 
-gsrt_status gsrt__queue_push(gsrt__queue *queue, gsrt__candidate candidate)
+gsrt_status gsrt__merges_push(gsrt__queue *queue, gsrt__candidate candidate)
 {
     if (queue->count == queue->room) {
         gsrt__candidate *items = grow(queue->items, sizeof *items, &queue->room);
@@ -107,7 +107,7 @@ gsrt_status gsrt__queue_push(gsrt__queue *queue, gsrt__candidate candidate)
     return GSRT_OK;
 }
 
-bool gsrt__queue_pop(gsrt__queue *queue, gsrt__candidate *out)
+bool gsrt__merges_pop(gsrt__queue *queue, gsrt__candidate *out)
 {
     if (queue->count == 0)
         return false;
@@ -130,7 +130,7 @@ bool gsrt__queue_pop(gsrt__queue *queue, gsrt__candidate *out)
     return true;
 }
 
-void gsrt__queue_fini(gsrt__queue *queue)
+void gsrt__merges_fini(gsrt__queue *queue)
 {
     free(queue->items);
     *queue = (gsrt__queue){0};

@@ -15,6 +15,7 @@ FOLDERS = ["base", "mailbox", "actors", "placement", "backends", "collectives", 
 LEVELS = {"base": 0, "mailbox": 1, "actors": 2, "placement": 3, "backends": 3, "collectives": 3, "ckpt": 3,
           "model": 4, "health": 4, "launch": 5}
 BESIDE = ["tests", "bench", "tools"]
+IGNORED = ["node_modules", "__pycache__", ".libs", ".deps"]  # made or fetched, never tracked
 
 
 def read(root, path):
@@ -26,7 +27,8 @@ def files(root, endings, folders=None):
     """Paths under root, sorted, that git tracks or could track (build products are not in these folders)."""
     found = []
     for folder in folders or FOLDERS + BESIDE:
-        for where, _, names in os.walk(os.path.join(root, folder)):
+        for where, inner, names in os.walk(os.path.join(root, folder)):
+            inner[:] = [name for name in inner if name not in IGNORED]
             for name in names:
                 if name.endswith(tuple(endings)):
                     found.append(os.path.relpath(os.path.join(where, name), root))

@@ -1,0 +1,55 @@
+/* The answers of a run as they come in: tokens, text, hashes, times; and where they go (tokens.jsonl, logits,
+ * terminal). Node's thread. Legal order: init, token / finished / logits in any number, read, fini. */
+#ifndef GSRT_LAUNCH_ANSWERS_H
+#define GSRT_LAUNCH_ANSWERS_H
+
+#include "launch/loaded.h"
+#include "launch/logits_file.h"
+#include "launch/scenario.h"
+#include "launch/terminal.h"
+#include "launch/tokens.h"
+#include "mailbox/envelope.h"
+#include "model/utf8.h"
+
+typedef struct gsrt_answer {
+    uint32_t *prompt; /* [prompt_count]; owned */
+    uint32_t prompt_count;
+    uint32_t *tokens; /* [max_tokens]; owned */
+    uint64_t *hashes; /* [max_tokens][2]: low, high; owned */
+    uint32_t token_count, max_tokens;
+    uint32_t finish; /* gsrt_finish; 0: has not ended */
+    uint32_t prefix_tokens;
+    uint64_t submitted_ns, first_ns, last_ns;
+    gsrt_buffer text;
+    gsrt_utf8 utf8;
+} gsrt_answer;
+
+typedef struct gsrt_answers {
+    const gsrt_scenario *scenario; /* borrowed, like all below */
+    const gsrt_loaded *loaded;
+    gsrt_tokens *sink;
+    gsrt_logits_file *logits; /* NULL: not wanted */
+    gsrt_terminal *terminal;
+    gsrt_answer *items; /* [scenario->request_count]; owned */
+    uint32_t finished_count;
+    uint64_t token_total, token_goal;
+} gsrt_answers;
+
+/* Tokenises every prompt; a request that cannot fit the model's context is refused by name.
+ * GSRT_OK | GSRT_EINPUT (*diag) | GSRT_ENOMEM. Call fini in any case. */
+GSRT_MUST_CHECK gsrt_status gsrt_answers_init(gsrt_answers *answers, const gsrt_scenario *scenario,
+                                              const gsrt_loaded *loaded, gsrt_diag *diag);
+void gsrt_answers_fini(gsrt_answers *answers);
+
+/* A token: to every sink, once and in order. GSRT_OK | GSRT_EIO | GSRT_ENOMEM | GSRT_ESTATE. */
+GSRT_MUST_CHECK gsrt_status gsrt_answers_token(gsrt_answers *answers, const gsrt_msg_token *token, uint64_t now_ns);
+GSRT_MUST_CHECK gsrt_status gsrt_answers_finished(gsrt_answers *answers, const gsrt_msg_finished *finished);
+/* Raw logits f32 [positions_count, vocab]. */
+GSRT_MUST_CHECK gsrt_status gsrt_answers_logits(gsrt_answers *answers, const gsrt_msg_logits *message,
+                                                const gsrt_payload *payload);
+
+/* The plain reference pass over every answer: compare each logit hash. Blocks; any thread, once the answers are
+ * complete. GSRT_OK | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_answers_verify(const gsrt_answers *answers, gsrt_report_contract *out);
+
+#endif

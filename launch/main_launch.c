@@ -1,0 +1,59 @@
+/* gsrt-launch: the keeper of a rank, and its worker (launch/keeper.h); without mpirun it becomes mpirun first. */
+#include "launch/keeper.h"
+#include "launch/options.h"
+#include "launch/run.h"
+#include "launch/start_mpirun.h"
+
+#include <stdio.h>
+
+static int print(const gsrt_options *options)
+{
+    gsrt_buffer text;
+    gsrt_buffer_init(&text, GSRT_TEXT_BYTES_MAX);
+    gsrt_status status = options->command == GSRT_COMMAND_HELP ? gsrt_options_print_help(options->tool, &text)
+                                                               : gsrt_options_print_version(options->tool, &text);
+    if (status == GSRT_OK && fwrite(text.data, 1, text.len, stdout) != text.len)
+        status = GSRT_EIO;
+    gsrt_buffer_fini(&text);
+    return gsrt_exit_code(status);
+}
+
+/* As many ranks as the plan names. */
+static int start_mpirun(const gsrt_options *options, char **argv)
+{
+    gsrt_diag diag = {0};
+    gsrt_scenario *scenario;
+    uint32_t rank_count = options->rank_count;
+    if (rank_count == 0) {
+        gsrt_status status = gsrt_scenario_read(options->scenario, options->sets, options->set_count, &scenario, &diag);
+        if (status != GSRT_OK) {
+            (void)fprintf(stderr, "gsrt-launch: error: %s\n", diag.text);
+            return gsrt_exit_code(status);
+        }
+        rank_count = scenario->twin_rank_count;
+        gsrt_scenario_free(scenario);
+    }
+    return gsrt_start_mpirun(rank_count, argv);
+}
+
+int main(int argc, char **argv)
+{
+    gsrt_options options = {.tool = GSRT_TOOL_LAUNCH};
+    gsrt_diag diag = {0};
+    int exit_code;
+    gsrt_status status = gsrt_options_parse(argc, argv, &options, &diag);
+    if (status != GSRT_OK) {
+        (void)fprintf(stderr, "gsrt-launch: error: %s\n", diag.text);
+        exit_code = gsrt_exit_code(status);
+    } else if (options.command != GSRT_COMMAND_RUN) {
+        exit_code = print(&options);
+    } else if (gsrt_keeper_is_worker()) {
+        exit_code = gsrt_run(&options);
+    } else if (gsrt_mpirun_is_around()) {
+        exit_code = gsrt_keeper_run(argv);
+    } else {
+        exit_code = start_mpirun(&options, argv);
+    }
+    gsrt_options_fini(&options);
+    return exit_code;
+}
