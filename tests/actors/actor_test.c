@@ -1,5 +1,5 @@
 /* Every promise of actors/actor.h, in each kind of world. `other` lives on another rank where there is one. */
-#include "world.h"
+#include "tests/actors/world.h"
 
 static const gsrt_msg_ack nothing;
 

@@ -1,6 +1,6 @@
 /* Back pressure: a flood against a receiver that is slower than its sender. Memory stays bounded, nothing is lost,
  * order is kept, and whoever was refused is told once. */
-#include "world.h"
+#include "tests/actors/world.h"
 
 #include "base/limits.h"
 

@@ -1,7 +1,7 @@
 /* Random operations against a plain model: after each one all nodes settle, every actor has got exactly what the model
  * says, and every invariant of every node holds. A failing line names the seed and the operation.
  */
-#include "world.h"
+#include "tests/actors/world.h"
 
 #include "base/random.h"
 

@@ -1,5 +1,5 @@
 /* An actor that has moved keeps its address: its birth rank forwards, senders learn, order is kept. */
-#include "world.h"
+#include "tests/actors/world.h"
 
 static void send_ten(gsrt_actor *self, struct probe *probe, const gsrt_message *message)
 {

@@ -1,5 +1,5 @@
 /* Supervision: the machine alone, event by event; then the actor, in each kind of world. */
-#include "world.h"
+#include "tests/actors/world.h"
 
 #include "actors/supervisor.h"
 

@@ -1,5 +1,5 @@
 /* Virtual time: exact, the same in every run, other with another seed, and fast with many nodes. */
-#include "world.h"
+#include "tests/actors/world.h"
 
 #include "tests/unit.h"
 
