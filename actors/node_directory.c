@@ -43,7 +43,9 @@ bool gsrt__place_rank(const gsrt_node *node, gsrt_address address, uint32_t *out
 
 void gsrt__place_learn(gsrt_node *node, gsrt_address address, uint32_t rank)
 {
-    if (rank >= node->options.rank_count || rank == node->options.rank || gsrt_address_is_role(address))
+    /* where those born here have gone is known here, not learnt */
+    if (rank >= node->options.rank_count || rank == node->options.rank || address == GSRT_NOBODY ||
+        gsrt_address_is_role(address) || gsrt_address_rank(address) == node->options.rank)
         return;
     const uint64_t *known = gsrt__map_find(&node->places, address, 0);
     if (known != NULL && (*known & (GSRT__PLACE_HERE | GSRT__PLACE_SURE)) != 0)

@@ -199,6 +199,8 @@ static bool is_acceptable(const gsrt_node *node, uint32_t peer, const gsrt_envel
         (from_rank >= node->options.rank_count ||
          gsrt_address_incarnation(envelope->from) != node->peers[from_rank].incarnation))
         return false;
+    if (envelope->from != GSRT_NOBODY && gsrt__actor_find(node, envelope->from) != NULL)
+        return false; /* whoever is here does not send from there */
     uint32_t to_rank = gsrt_address_rank(envelope->to);
     return gsrt_address_is_role(envelope->to) ||
            (to_rank < node->options.rank_count &&
@@ -274,6 +276,10 @@ static void accept(gsrt_node *node, gsrt_actor *actor, const gsrt_envelope *enve
             return;
         }
     } else if (envelope->call != 0 && !gsrt__is_signal(envelope->kind)) {
+        if (gsrt__call_find_got(node, envelope->from, envelope->call) != NULL) {
+            node->facts.messages_refused++; /* that call is open already */
+            return;
+        }
         status = gsrt__call_note_got(node, actor, envelope->from, envelope->call, envelope->deadline_ns);
         if (status != GSRT_OK) {
             node->facts.messages_refused++;
