@@ -18,7 +18,9 @@ typedef struct gsrt_transport_events {
     /* envelope and body are borrowed for the call; the payload too: ref it to keep it */
     void (*on_receive)(void *arg, uint32_t peer, const gsrt_envelope *envelope);
     void (*on_writable)(void *arg, uint32_t peer);
-    void (*on_down)(void *arg, uint32_t peer, gsrt_status why); /* a suspicion; at most once per peer */
+    /* A suspicion, at most once per peer, after what it had sent. GSRT_EPEER: lost; GSRT_ELINK: the link failed;
+     * GSRT_ECANCELED: it said that it leaves. */
+    void (*on_down)(void *arg, uint32_t peer, gsrt_status why);
 } gsrt_transport_events;
 
 typedef struct gsrt_transport_facts {
@@ -29,7 +31,7 @@ typedef struct gsrt_transport_facts {
 
 typedef struct gsrt_transport_ops {
     /* Send. header and body are copied before it returns, the payload is ref'ed until sent.
-     * GSRT_OK | GSRT_EFULL | GSRT_ELINK (peer is down or unknown). Never blocks. */
+     * GSRT_OK | GSRT_EFULL | GSRT_ELINK (peer is down or unknown) | GSRT_EKIND | GSRT_ENOMEM. Never blocks. */
     gsrt_status (*post)(gsrt_transport *transport, uint32_t peer, const gsrt_envelope *envelope);
     /* Move things on; the number of callbacks run. Never blocks. */
     uint32_t (*progress)(gsrt_transport *transport);

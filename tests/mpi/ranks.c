@@ -5,6 +5,8 @@
  *   wait           says "waiting" and waits to be interrupted
  *   die            the last rank kills itself; the others are told; prints how long that took
  *   alone          says how many ranks there are
+ *   latency COUNT  a 64-byte PING goes to and fro between ranks 0 and 1, both spinning; prints the time of one
+ *                  way: the median over batches, and the best
  * Output of rank 0 begins with "near LANE far LANE hosts N".
  */
 #include "launch/interrupt.h"
@@ -190,6 +192,83 @@ static int do_die(job *j)
     return 0;
 }
 
+/* The whole way of a message but for the actors: body and envelope encoded, sent, decoded, body decoded. */
+enum { BATCH_COUNT = 200 };
+
+typedef struct rally {
+    job *j;
+    gsrt_buffer scratch;
+    uint32_t left, batch;            /* round trips */
+    uint64_t at_us[BATCH_COUNT + 1]; /* when a batch ended; [0]: the start */
+} rally;
+
+static void serve(rally *r)
+{
+    uint8_t data[64] = {0}, body[128];
+    size_t len;
+    gsrt_msg_ping ping = {.number = r->left, .data = gsrt_span_of(data, sizeof data)};
+    gsrt_transport *t = r->j->wireup.transport;
+    CHECK(gsrt_body_encode(GSRT_KIND_PING, &ping, body, sizeof body, &len) == GSRT_OK, "encode");
+    gsrt_envelope envelope = {.kind = GSRT_KIND_PING,
+                              .from = gsrt_address_of_actor(r->j->wireup.rank, 0, 3),
+                              .to = gsrt_address_of_actor(1 - r->j->wireup.rank, 0, 3),
+                              .sequence = r->left,
+                              .body = gsrt_span_of(body, len)};
+    CHECK(t->ops->post(t, 1 - r->j->wireup.rank, &envelope) == GSRT_OK, "post");
+}
+
+static void on_ball(void *arg, uint32_t peer, const gsrt_envelope *envelope)
+{
+    rally *r = arg;
+    const void *body;
+    (void)peer;
+    if (envelope->kind == GSRT_KIND_STOP) {
+        r->j->stop_count++;
+        return;
+    }
+    CHECK(gsrt_body_decode(envelope->kind, envelope->body, &r->scratch, &body) == GSRT_OK, "decode");
+    CHECK(((const gsrt_msg_ping *)body)->data.len == 64, "length");
+    if (r->j->wireup.rank == 0 && r->left % r->batch == 1)
+        r->at_us[BATCH_COUNT - r->left / r->batch] = now_us();
+    if (r->j->wireup.rank == 0 && --r->left == 0)
+        return;
+    serve(r);
+    if (r->j->wireup.rank == 1)
+        r->left--;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int do_latency(job *j, uint32_t count)
+{
+    rally r = {.j = j, .batch = count / BATCH_COUNT + 2};
+    gsrt_transport *t = j->wireup.transport;
+    gsrt_transport_events before = t->events;
+    CHECK(j->wireup.rank_count == 2, "two ranks");
+    r.left = r.batch * BATCH_COUNT;
+    gsrt_buffer_init(&r.scratch, GSRT_BODY_FLAT_BYTES_MAX);
+    t->events = (gsrt_transport_events){.arg = &r, .on_receive = on_ball};
+    stop_together(j);
+    r.at_us[0] = now_us();
+    if (j->wireup.rank == 0)
+        serve(&r);
+    while (r.left > 0)
+        (void)t->ops->progress(t);
+    for (int i = 0; i < BATCH_COUNT && j->wireup.rank == 0; i++)
+        r.at_us[i] = r.at_us[i + 1] - r.at_us[i];
+    qsort(r.at_us, BATCH_COUNT, sizeof r.at_us[0], by_value);
+    if (j->wireup.rank == 0)
+        printf("latency %.3f us one way, best %.3f\n", (double)r.at_us[BATCH_COUNT / 2] / r.batch / 2,
+               (double)r.at_us[0] / r.batch / 2);
+    t->events = before;
+    gsrt_buffer_fini(&r.scratch);
+    return 0;
+}
+
 static int run(job *j, int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -202,6 +281,8 @@ static int run(job *j, int argc, char **argv)
         return do_wait(j);
     if (strcmp(what, "die") == 0)
         return do_die(j);
+    if (strcmp(what, "latency") == 0)
+        return do_latency(j, (uint32_t)number);
     if (strcmp(what, "exit") == 0) {
         stop_together(j);
         return j->wireup.rank == j->wireup.rank_count - 1 ? number : 0;
