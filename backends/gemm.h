@@ -1,11 +1,13 @@
 /* The canonical order around a product of matrices; compiled into every vector kernel.
  *
- * Outputs go in groups of 64, K in pieces of at most 256 inside a chunk. A piece of the group's weights is widened once
- * into scratch, then each tile of tokens passes over it:
+ * Outputs go in groups of 64, tokens in blocks of 256, K in pieces of at most 256 inside a chunk. A piece of the
+ * group's weights is widened into scratch, then each tile of tokens of the block passes over it:
  *
- *     for groups of outputs, sub-trees, chunks, pieces:   widen            [tile_outputs] at a time
- *         for tiles of tokens, tiles of outputs:          tile             registers: tile_tokens x tile_outputs
- *         after a chunk's last piece: the tile's sums go onto the tile's stack of the tree
+ *     for groups of outputs, blocks of tokens, sub-trees, chunks, pieces:
+ *         widen           a tile of outputs at a time
+ *         for tiles of tokens, tiles of outputs:
+ *             tile        registers: tile_tokens x tile_outputs
+ *             after a chunk's last piece: its sums go onto the tile's stack of the tree
  *
  * Scratch: weights | sums being made | stack [depth][tiles of tokens][tiles of outputs][tile_tokens][tile_outputs].
  */
@@ -14,7 +16,7 @@
 
 #include "backends/walk.h"
 
-enum { GEMM_GROUP_OUTPUTS = 64, GEMM_PIECE_ELEMENTS = 256 };
+enum { GEMM_GROUP_OUTPUTS = 64, GEMM_PIECE_ELEMENTS = 256, GEMM_BLOCK_TOKENS = 256 };
 
 typedef struct gemm_ops {
     uint32_t tile_tokens, tile_outputs;
@@ -49,9 +51,15 @@ static inline size_t gemm_weight_bytes(const gemm_ops *ops)
     return GEMM_GROUP_OUTPUTS / ops->tile_outputs * (GEMM_PIECE_ELEMENTS / ops->unit) * ops->w_unit_bytes;
 }
 
-static inline size_t gemm_level_floats(const gemm_ops *ops, const gsrt_linear_task *task)
+/* Tiles of tokens that pass over the weights before the next block of tokens begins. */
+static inline uint32_t gemm_block_tiles(const gemm_ops *ops)
 {
-    return (size_t)gemm_tile_count(ops, task->row_count) * ops->tile_tokens * GEMM_GROUP_OUTPUTS;
+    return GEMM_BLOCK_TOKENS / ops->tile_tokens;
+}
+
+static inline size_t gemm_level_floats(const gemm_ops *ops)
+{
+    return (size_t)gemm_block_tiles(ops) * ops->tile_tokens * GEMM_GROUP_OUTPUTS;
 }
 
 static inline size_t gemm_scratch_bytes(const gemm_ops *ops, const gsrt_linear_task *task)
@@ -59,7 +67,7 @@ static inline size_t gemm_scratch_bytes(const gemm_ops *ops, const gsrt_linear_t
     uint32_t depth = 2;
     while (1u << (depth - 2) < task->chunking.count)
         depth++;
-    return gemm_weight_bytes(ops) + depth * gemm_level_floats(ops, task) * sizeof(float);
+    return gemm_weight_bytes(ops) + depth * gemm_level_floats(ops) * sizeof(float);
 }
 
 typedef struct gemm_state {
@@ -69,7 +77,8 @@ typedef struct gemm_state {
     uint8_t *weights;
     float *stack;
     size_t level_floats;
-    uint32_t tile_count;     /* of tokens */
+    uint32_t tile_first;     /* of the block of tokens */
+    uint32_t tile_count;     /* in this block */
     uint32_t out_tile_count; /* of outputs, in this group */
 } gemm_state;
 
@@ -90,7 +99,7 @@ static inline void gemm_piece(const gemm_state *s, uint32_t k_first, uint32_t k_
     for (uint32_t o = 0; o < s->out_tile_count; o++)
         ops->widen(s->task, s->out_first + o * ops->tile_outputs, k_first, k_count, s->weights + o * w_tile_bytes);
     size_t x_tile_bytes = gemm_x_tile_bytes(ops, s->task->matrix);
-    const uint8_t *x = s->task->prepared + k_first / ops->unit * ops->x_unit_bytes;
+    const uint8_t *x = s->task->prepared + s->tile_first * x_tile_bytes + k_first / ops->unit * ops->x_unit_bytes;
     for (uint32_t t = 0; t < s->tile_count; t++, x += x_tile_bytes)
         for (uint32_t o = 0; o < s->out_tile_count; o++) {
             float *acc = gemm_entry(s, level, t, o);
@@ -103,15 +112,19 @@ static inline void gemm_piece(const gemm_state *s, uint32_t k_first, uint32_t k_
 /* Merge the two topmost levels of every tile. */
 static inline void gemm_merge(const gemm_state *s, uint32_t depth)
 {
-    walk_add(gemm_entry(s, depth - 2, 0, 0), gemm_entry(s, depth - 1, 0, 0), (uint32_t)s->level_floats);
+    walk_add(gemm_entry(s, depth - 2, 0, 0), gemm_entry(s, depth - 1, 0, 0),
+             s->tile_count * s->ops->tile_tokens * GEMM_GROUP_OUTPUTS);
 }
 
 static inline void gemm_write(const gemm_state *s, uint32_t subtree)
 {
     const gemm_ops *ops = s->ops;
-    for (uint32_t row = 0; row < s->task->row_count; row++)
+    uint32_t row_first = s->tile_first * ops->tile_tokens, row_count = s->task->row_count - row_first;
+    if (row_count > s->tile_count * ops->tile_tokens)
+        row_count = s->tile_count * ops->tile_tokens;
+    for (uint32_t row = 0; row < row_count; row++)
         for (uint32_t o = 0; o < s->out_tile_count; o++)
-            walk_write(s->task, row, subtree, s->out_first + o * ops->tile_outputs, ops->tile_outputs,
+            walk_write(s->task, row_first + row, subtree, s->out_first + o * ops->tile_outputs, ops->tile_outputs,
                        gemm_entry(s, 0, row / ops->tile_tokens, o) + row % ops->tile_tokens * ops->tile_outputs);
 }
 
@@ -151,14 +164,17 @@ static inline void gemm_run(const gemm_ops *ops, const gsrt_linear_task *task, u
         .task = task,
         .weights = scratch,
         .stack = (float *)(void *)(scratch + gemm_weight_bytes(ops)),
-        .level_floats = gemm_level_floats(ops, task),
-        .tile_count = gemm_tile_count(ops, task->row_count),
+        .level_floats = gemm_level_floats(ops),
     };
+    uint32_t tile_end = gemm_tile_count(ops, task->row_count), block_tiles = gemm_block_tiles(ops);
     for (; out_first < out_end; out_first += GEMM_GROUP_OUTPUTS) {
         s.out_first = out_first;
         s.out_end = out_end - out_first < GEMM_GROUP_OUTPUTS ? out_end : out_first + GEMM_GROUP_OUTPUTS;
         s.out_tile_count = (s.out_end - out_first + ops->tile_outputs - 1) / ops->tile_outputs;
-        gemm_group(&s);
+        for (s.tile_first = 0; s.tile_first < tile_end; s.tile_first += s.tile_count) {
+            s.tile_count = tile_end - s.tile_first < block_tiles ? tile_end - s.tile_first : block_tiles;
+            gemm_group(&s);
+        }
     }
 }
 

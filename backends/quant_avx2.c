@@ -232,13 +232,17 @@ static void tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count,
     enum { T = TILE_TOKENS };
     const w_block *w = (const w_block *)(const void *)w_bytes;
     const x_block *x = (const x_block *)(const void *)x_bytes;
-    if (is_first)
-        memset(sums, 0, T * TILE_OUTPUTS * sizeof(float));
+    __m256 acc[T][2];
+#pragma GCC unroll 8
+    for (int t = 0; t < T; t++)
+        for (int v = 0; v < 2; v++)
+            acc[t][v] = is_first ? _mm256_setzero_ps() : _mm256_loadu_ps(sums + t * TILE_OUTPUTS + v * 8);
     for (uint32_t b = 0; b < count; b++, w++, x++) {
         __m256i isum[T][2];
 #pragma GCC unroll 8
         for (int t = 0; t < T; t++)
             isum[t][0] = isum[t][1] = _mm256_setzero_si256();
+#pragma GCC unroll 16
         for (int p = 0; p < 16; p++) {
             __m256i w0 = load_256((const uint8_t *)w->pairs[p]), w1 = load_256((const uint8_t *)w->pairs[p] + 32);
 #pragma GCC unroll 8
@@ -253,15 +257,15 @@ static void tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count,
         __m256 s0 = _mm256_loadu_ps(w->scales), s1 = _mm256_loadu_ps(w->scales + 8);
 #pragma GCC unroll 8
         for (int t = 0; t < T; t++) {
-            float *to = sums + t * TILE_OUTPUTS;
             __m256 scale = _mm256_set1_ps(x->scales[t]);
-            __m256 a0 = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum[t][0]), _mm256_mul_ps(s0, scale), _mm256_loadu_ps(to));
-            __m256 a1 =
-                _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum[t][1]), _mm256_mul_ps(s1, scale), _mm256_loadu_ps(to + 8));
-            _mm256_storeu_ps(to, a0);
-            _mm256_storeu_ps(to + 8, a1);
+            acc[t][0] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum[t][0]), _mm256_mul_ps(s0, scale), acc[t][0]);
+            acc[t][1] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum[t][1]), _mm256_mul_ps(s1, scale), acc[t][1]);
         }
     }
+#pragma GCC unroll 8
+    for (int t = 0; t < T; t++)
+        for (int v = 0; v < 2; v++)
+            _mm256_storeu_ps(sums + t * TILE_OUTPUTS + v * 8, acc[t][v]);
 }
 
 static const gemm_ops products = {

@@ -139,6 +139,20 @@ START_TEST(products_of_odd_k)
 }
 END_TEST
 
+/* More rows than one block of tokens. */
+START_TEST(products_of_many_rows)
+{
+    static const uint32_t batches[] = {255, 257, 300, 512};
+    gsrt_dtype dtype = test_dtypes[_i];
+    uint64_t state = 55 + (uint64_t)_i;
+    for (size_t b = 0; b < sizeof batches / sizeof batches[0]; b++) {
+        gsrt_matrix matrix = test_random_matrix(&state, TEST_VALUES_EXTREME, dtype, 70, b % 2 == 0 ? 544 : 96, 1);
+        check_product(&state, TEST_VALUES_EXTREME, &matrix, batches[b]);
+        free((void *)(uintptr_t)matrix.rows);
+    }
+}
+END_TEST
+
 /* Chunks set by the size of heads, larger and smaller than usual. */
 START_TEST(products_of_groups)
 {
@@ -396,6 +410,7 @@ int contract_run(const char *name, const gsrt_kernels *kernels_under_test, unsig
     tcase_set_timeout(tcase, 600);
     tcase_add_loop_test(tcase, products, 0, 5);
     tcase_add_loop_test(tcase, products_of_odd_k, 0, 3);
+    tcase_add_loop_test(tcase, products_of_many_rows, 0, 5);
     tcase_add_loop_test(tcase, products_of_groups, 0, 5);
     tcase_add_loop_test(tcase, cuts_of_k, 0, 5);
     tcase_add_test(tcase, elementwise);
