@@ -7,10 +7,12 @@
  *   alone          says how many ranks there are
  *   latency COUNT  a 64-byte PING goes to and fro between ranks 0 and 1, both spinning; prints the time of one
  *                  way: the median over batches, and the best
+ * ranks start N <what> [argument], outside of mpirun: starts mpirun with N ranks itself.
  * Output of rank 0 begins with "near LANE far LANE hosts N".
  */
 #include "launch/interrupt.h"
 #include "launch/keeper.h"
+#include "launch/start_mpirun.h"
 #include "launch/wireup.h"
 #include "mailbox/codec.h"
 
@@ -297,6 +299,9 @@ static int run(job *j, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    bool must_start = argc > 3 && strcmp(argv[1], "start") == 0;
+    if (must_start && !gsrt_mpirun_is_around())
+        return gsrt_start_mpirun((uint32_t)atoi(argv[2]), argv);
     if (!gsrt_keeper_is_worker())
         return gsrt_keeper_run(argv);
     job j = {0};
@@ -310,7 +315,7 @@ int main(int argc, char **argv)
         &(gsrt_transport_events){.arg = &j, .on_receive = on_receive, .on_writable = on_writable, .on_down = on_down});
     if (j.wireup.rank == 0)
         printf("near %s far %s hosts %u\n", j.wireup.near_lane, j.wireup.far_lane, j.wireup.host_count);
-    int code = run(&j, argc, argv);
+    int code = must_start ? run(&j, argc - 2, argv + 2) : run(&j, argc, argv);
     gsrt_wireup_fini(&j.wireup);
     free(j.received);
     return code;

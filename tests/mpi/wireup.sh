@@ -51,3 +51,13 @@ expect 1 2 GSRT_TRANSPORT=pigeon exchange 1
 contains "'pigeon' is not known"
 output=$(env -u OMPI_COMM_WORLD_SIZE -u PMIX_RANK timeout 30 "$ranks" alone) || exit 1
 contains '1 ranks'
+output=$(env -u OMPI_COMM_WORLD_SIZE -u PMIX_RANK -u OMPI_ALLOW_RUN_AS_ROOT timeout 60 "$ranks" start 3 exit 9 2>&1)
+code=$?
+[ "$code" -eq 9 ] || {
+    echo "$output"
+    echo "mpirun started by the program itself: exit code $code, expected 9"
+    exit 1
+}
+contains 'hosts 1'
+expect 0 2 GSRT_TRANSPORT=shm latency 2000
+contains 'us one way'
