@@ -1,0 +1,341 @@
+/* links: what goes between ranks, under mpirun, with everything that a run has around it: UCX, envelopes, the directory
+ * (receivers are named by role), link actors, the recorder. Every rank spins, unless there are
+ * more ranks than processing units.
+ *
+ *   links messages COUNT DIRECTORY    ranks 0 and 1: a PING of 64 bytes to and fro, COUNT times in each of 9 batches; a
+ *                                     trace is written below DIRECTORY. Prints {"one_way_us": median, "lane": ...}
+ *   links allreduce BYTES ROUNDS      all ranks: the canonical sum of a vector of f32 that each rank holds: pieces are
+ *                                     exchanged (collectives/exchange.h) and every rank finishes the same tree. ROUNDS
+ *                                     in each of 9 batches. Prints {"us": median, ...}; the result is checked.
+ */
+#include "actors/courier.h"
+#include "backends/numerics.h"
+#include "bench/measure.h"
+#include "ckpt/recorder.h"
+#include "collectives/exchange.h"
+#include "collectives/link_actor.h"
+#include "launch/wireup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BATCHES = 9, DATA_BYTES = 64, RANKS_MAX = GSRT_GROUP_RANKS_MAX };
+#define SPIN_NS 60000000000u /* longer than any wait here */
+#define LAST UINT64_MAX      /* number of the PING that ends a game */
+
+typedef struct bench {
+    gsrt_wireup wireup;
+    gsrt_node *node;
+    gsrt_recorder *recorder;
+    uint64_t count, value_count; /* per batch; of the vector */
+    double batch_us[BATCHES];
+    gsrt_link_facts links[RANKS_MAX];
+} bench;
+
+static void must(gsrt_status status, const char *what, const gsrt_diag *diag)
+{
+    if (status == GSRT_OK)
+        return;
+    fprintf(stderr, "links: could not %s: %s\n", what,
+            diag != NULL && diag->status != GSRT_OK ? diag->text : gsrt_status_text(status));
+    exit(2);
+}
+
+static gsrt_address role_of(uint32_t rank)
+{
+    return gsrt_address_of_role(GSRT_ROLE_REGION, 0, rank);
+}
+
+/* Every rank starts the same actors in the same order, so its own serial is that of the others too. */
+static void start_and_bind(bench *b, const gsrt_behaviour *behaviour)
+{
+    gsrt_address mine;
+    for (uint32_t peer = 0; peer < b->wireup.rank_count; peer++)
+        if (peer != b->wireup.rank)
+            must(gsrt_link_actor_start(b->node, peer, &b->links[peer]), "start a link", NULL);
+    must(gsrt_node_spawn(b->node, behaviour, &b, &mine), "spawn", NULL);
+    for (uint32_t rank = 0; rank < b->wireup.rank_count; rank++) {
+        gsrt_address theirs = gsrt_address_of_actor(rank, b->wireup.incarnation, gsrt_address_serial(mine));
+        must(gsrt_role_bind(b->node, role_of(rank), theirs), "bind a role", NULL);
+    }
+}
+
+static void open_node(bench *b, const char *directory)
+{
+    gsrt_diag diag = {.status = GSRT_OK};
+    must(gsrt_wireup_mpi(&(gsrt_wireup_options){0}, &b->wireup, &diag), "wire up", &diag);
+    bool is_spinning = (long)b->wireup.rank_count <= sysconf(_SC_NPROCESSORS_ONLN); /* as a run decides it */
+    if (is_spinning)
+        (void)gsrt_measure_bind(b->wireup.rank);
+    gsrt_recorder_options recorder = {.directory = directory,
+                                      .rank = b->wireup.rank,
+                                      .incarnation = b->wireup.incarnation,
+                                      .now_ns = gsrt_measure_now_ns()};
+    must(gsrt_recorder_open(&recorder, &b->recorder, &diag), "open the trace", &diag);
+    gsrt_node_options options = {.rank = b->wireup.rank,
+                                 .rank_count = b->wireup.rank_count,
+                                 .incarnation = b->wireup.incarnation,
+                                 .transport = b->wireup.transport,
+                                 .spin_ns = is_spinning ? SPIN_NS : 0,
+                                 .recorder = {.arg = b->recorder,
+                                              .message = gsrt_recorder_message,
+                                              .event = gsrt_recorder_event,
+                                              .action = gsrt_recorder_action}};
+    must(gsrt_node_create(&options, &b->node), "create a node", NULL);
+    b->wireup.transport = NULL; /* the node's now */
+}
+
+static void close_node(bench *b)
+{
+    gsrt_diag diag = {.status = GSRT_OK};
+    gsrt_node_free(b->node);
+    must(gsrt_recorder_close(b->recorder, gsrt_measure_now_ns(), &diag), "close the trace", &diag);
+    gsrt_wireup_fini(&b->wireup);
+}
+
+/* ---- messages ---- */
+
+typedef struct player {
+    bench *bench;
+    uint64_t received, begin_ns;
+} player;
+
+static gsrt_status send_ping(gsrt_actor *self, const bench *b, uint64_t number)
+{
+    static const uint8_t data[DATA_BYTES];
+    gsrt_msg_ping ping = {.number = number, .data = {data, DATA_BYTES}};
+    return gsrt_send(self, role_of(1 - b->wireup.rank), GSRT_KIND_PING, &ping, NULL);
+}
+
+static gsrt_status player_init(gsrt_actor *self, void *state, const void *arg)
+{
+    player *me = state;
+    me->bench = *(bench *const *)arg;
+    return gsrt_timer_start(self, 0, 0, NULL);
+}
+
+/* Rank 0 serves: once to warm up (batch 0), then for each batch. Rank 1 returns every ball. */
+static void player_receive(gsrt_actor *self, void *state, const gsrt_message *message)
+{
+    player *me = state;
+    bench *b = me->bench;
+    if (message->kind == GSRT_KIND_TIMER) {
+        if (b->wireup.rank == 0)
+            must(send_ping(self, b, 0), "send", NULL);
+        return;
+    }
+    const gsrt_msg_ping *ping = message->body;
+    me->received++;
+    if (b->wireup.rank == 1) {
+        must(send_ping(self, b, ping->number), "send", NULL);
+        if (ping->number == LAST)
+            gsrt_node_finish(b->node, 0);
+        return;
+    }
+    if (ping->number == LAST) {
+        gsrt_node_finish(b->node, 0);
+        return;
+    }
+    uint64_t batch = me->received / b->count;
+    if (me->received % b->count == 0) {
+        uint64_t now_ns = gsrt_measure_now_ns();
+        if (batch >= 2)
+            b->batch_us[batch - 2] = (double)(now_ns - me->begin_ns) * 1e-3 / (double)b->count / 2;
+        me->begin_ns = now_ns;
+    }
+    must(send_ping(self, b, batch == BATCHES + 1 ? LAST : me->received), "send", NULL);
+}
+
+static int run_messages(bench *b, const char *count, const char *directory)
+{
+    static const gsrt_behaviour behaviour = {"player", sizeof(player), player_init, player_receive, NULL};
+    b->count = strtoull(count, NULL, 10);
+    open_node(b, directory);
+    if (b->wireup.rank_count != 2 || b->count == 0) {
+        fputs("links: messages need two ranks and a count\n", stderr);
+        return 1;
+    }
+    start_and_bind(b, &behaviour);
+    gsrt_node_run(b->node);
+    if (b->wireup.rank == 0)
+        printf("{\"one_way_us\": %.4f, \"lane\": \"%s\", \"traced_bytes\": %llu}\n",
+               gsrt_measure_median(b->batch_us, BATCHES), b->wireup.near_lane,
+               (unsigned long long)gsrt_recorder_byte_count(b->recorder));
+    close_node(b);
+    return 0;
+}
+
+/* ---- canonical all-reduce ---- */
+
+typedef struct member {
+    bench *bench;
+    gsrt_exchange_store *store;
+    float *mine, *sum;
+    gsrt_tree_step steps[RANKS_MAX];
+    uint64_t step, begin_ns;
+} member;
+
+/* Every rank can say what every other holds: small whole numbers, so that a plain sum checks the tree's exactly. */
+static float value_of(uint32_t rank, uint64_t index)
+{
+    return (float)((index * 7 + rank * 13) % 101);
+}
+
+static gsrt_status contribute(gsrt_actor *self, member *me)
+{
+    bench *b = me->bench;
+    size_t bytes = b->value_count * sizeof(float);
+    gsrt_payload *payload = gsrt_payload_create(bytes);
+    if (payload == NULL)
+        return GSRT_ENOMEM;
+    memcpy(payload->data, me->mine, bytes);
+    gsrt_msg_piece piece = {.step = me->step, .member = b->wireup.rank};
+    gsrt_status status = gsrt_exchange_store_put(me->store, me->step, 0, b->wireup.rank, payload);
+    for (uint32_t rank = 0; status == GSRT_OK && rank < b->wireup.rank_count; rank++)
+        if (rank != b->wireup.rank)
+            status = gsrt_courier_send(self, role_of(rank), GSRT_KIND_PIECE, &piece, payload);
+    gsrt_payload_unref(payload);
+    return status;
+}
+
+static const float *piece_of(const member *me, uint32_t rank)
+{
+    return (const float *)(const void *)gsrt_exchange_store_get(me->store, me->step, 0, rank)->data;
+}
+
+/* One chunk per rank: node i of the tree is the piece of rank i. Strips that stay in the cache go through the whole
+ * tree one after the other. */
+static void finish_tree(member *me)
+{
+    enum { STRIP = 1024 };
+    float nodes[RANKS_MAX][STRIP];
+    uint32_t rank_count = me->bench->wireup.rank_count;
+    for (uint64_t first = 0; first < me->bench->value_count; first += STRIP) {
+        uint64_t left = me->bench->value_count - first;
+        size_t count = left < STRIP ? (size_t)left : STRIP;
+        for (uint32_t rank = 0; rank < rank_count; rank++)
+            memcpy(nodes[rank], piece_of(me, rank) + first, count * sizeof(float));
+        for (uint32_t i = 0; i + 1 < rank_count; i++) {
+            float *restrict into = nodes[me->steps[i].into];
+            const float *restrict from = nodes[me->steps[i].from];
+            for (size_t k = 0; k < count; k++)
+                into[k] += from[k];
+        }
+        memcpy(me->sum + first, nodes[0], count * sizeof(float));
+    }
+}
+
+static gsrt_status member_init(gsrt_actor *self, void *state, const void *arg)
+{
+    member *me = state;
+    me->bench = *(bench *const *)arg;
+    const bench *b = me->bench;
+    uint32_t ends[RANKS_MAX];
+    for (uint32_t rank = 0; rank < b->wireup.rank_count; rank++)
+        ends[rank] = rank + 1;
+    if (gsrt_tree_plan(b->wireup.rank_count, ends, b->wireup.rank_count, me->steps, RANKS_MAX) != b->wireup.rank_count)
+        return GSRT_EINVAL;
+    me->store = gsrt_exchange_store_create(b->wireup.rank_count);
+    me->mine = malloc(b->value_count * sizeof(float));
+    me->sum = calloc(b->value_count, sizeof(float));
+    if (me->store == NULL || me->mine == NULL || me->sum == NULL)
+        return GSRT_ENOMEM;
+    for (uint64_t i = 0; i < b->value_count; i++)
+        me->mine[i] = value_of(b->wireup.rank, i);
+    return gsrt_timer_start(self, 0, 0, NULL);
+}
+
+static void check_sum(const member *me)
+{
+    for (uint64_t i = 0; i < me->bench->value_count; i++) {
+        float wanted = 0;
+        for (uint32_t rank = 0; rank < me->bench->wireup.rank_count; rank++)
+            wanted += value_of(rank, i);
+        if (me->sum[i] != wanted) {
+            fprintf(stderr, "links: element %llu is %g, not %g\n", (unsigned long long)i, (double)me->sum[i],
+                    (double)wanted);
+            exit(3);
+        }
+    }
+}
+
+/* Finish every step whose pieces are all here. Returns false when the last one was among them. */
+static bool advance(gsrt_actor *self, member *me)
+{
+    bench *b = me->bench;
+    uint64_t all = b->wireup.rank_count == 64 ? UINT64_MAX : (UINT64_C(1) << b->wireup.rank_count) - 1;
+    while (gsrt_exchange_store_has(me->store, me->step, 0, all)) {
+        finish_tree(me);
+        gsrt_exchange_store_drop(me->store, me->step, 0);
+        me->step++;
+        uint64_t batch = me->step / b->count;
+        if (me->step % b->count == 0) {
+            uint64_t now_ns = gsrt_measure_now_ns();
+            if (batch >= 2)
+                b->batch_us[batch - 2] = (double)(now_ns - me->begin_ns) * 1e-3 / (double)b->count;
+            me->begin_ns = now_ns;
+        }
+        if (batch == BATCHES + 1)
+            return false;
+        must(contribute(self, me), "send a piece", NULL);
+    }
+    return true;
+}
+
+static void member_receive(gsrt_actor *self, void *state, const gsrt_message *message)
+{
+    member *me = state;
+    if (message->kind == GSRT_KIND_TIMER) {
+        must(contribute(self, me), "send a piece", NULL);
+    } else if (message->kind == GSRT_KIND_PIECE) {
+        const gsrt_msg_piece *piece = message->body;
+        must(gsrt_exchange_store_put(me->store, piece->step, 0, piece->member, message->payload), "keep a piece", NULL);
+    }
+    if (!advance(self, me)) {
+        check_sum(me);
+        gsrt_node_finish(me->bench->node, 0);
+    }
+}
+
+static void member_stop(gsrt_actor *self, void *state, uint32_t reason)
+{
+    (void)self;
+    (void)reason;
+    member *me = state;
+    gsrt_exchange_store_free(me->store);
+    free(me->mine);
+    free(me->sum);
+}
+
+static int run_allreduce(bench *b, const char *bytes, const char *rounds)
+{
+    static const gsrt_behaviour behaviour = {"member", sizeof(member), member_init, member_receive, member_stop};
+    b->value_count = strtoull(bytes, NULL, 10) / sizeof(float);
+    b->count = strtoull(rounds, NULL, 10);
+    open_node(b, NULL);
+    if (b->value_count == 0 || b->count == 0 || b->wireup.rank_count > RANKS_MAX) {
+        fputs("links: allreduce needs bytes and rounds\n", stderr);
+        return 1;
+    }
+    start_and_bind(b, &behaviour);
+    gsrt_node_run(b->node);
+    if (b->wireup.rank == 0)
+        printf("{\"us\": %.3f, \"bytes\": %llu, \"ranks\": %u, \"lane\": \"%s\"}\n",
+               gsrt_measure_median(b->batch_us, BATCHES), (unsigned long long)(b->value_count * sizeof(float)),
+               b->wireup.rank_count, b->wireup.near_lane);
+    close_node(b);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static bench b;
+    if (argc == 4 && strcmp(argv[1], "messages") == 0)
+        return run_messages(&b, argv[2], argv[3]);
+    if (argc == 4 && strcmp(argv[1], "allreduce") == 0)
+        return run_allreduce(&b, argv[2], argv[3]);
+    fputs("usage: links messages COUNT DIRECTORY | links allreduce BYTES ROUNDS (under mpirun)\n", stderr);
+    return 1;
+}
