@@ -23,7 +23,8 @@ typedef struct region {
     gsrt_span spans[GSRT_GROUP_RANKS_MAX]; /* pieces of the running segment */
 } region;
 
-static void advance(gsrt_actor *self, region *r);
+static void begin_next(gsrt_actor *self, region *r);
+static void finish_step(gsrt_actor *self, region *r);
 
 static void fail(gsrt_actor *self)
 {
@@ -198,7 +199,7 @@ static void try_exchange(gsrt_actor *self, region *r)
     if (r->options.lowered->segments[r->segment].instr_count > 0)
         submit(self, r);
     else
-        advance(self, r);
+        finish_step(self, r); /* the rest is another member's */
 }
 
 /* ---- the end of a step ---- */
@@ -280,17 +281,16 @@ static void finish_step(gsrt_actor *self, region *r)
         r->last = NULL;
     gsrt__step_free(step);
     r->phase = IDLE;
+    if (status == GSRT_OK)
+        begin_next(self, r);
 }
 
-/* Whatever can be done now, is. */
-static void advance(gsrt_actor *self, region *r)
+/* IDLE: begin the next step if all it needs is here. In other states the step in hand ends first. */
+static void begin_next(gsrt_actor *self, region *r)
 {
-    const gsrt_lowered *lowered = r->options.lowered;
-    if (r->phase != IDLE && r->segment + 1 == lowered->segment_count)
-        finish_step(self, r);
     if (r->phase != IDLE || r->first == NULL)
         return;
-    if (lowered->slot_in != GSRT_NO_SLOT && !gsrt_exchange_store_has(r->activations, r->first->number, 0, 1))
+    if (r->options.lowered->slot_in != GSRT_NO_SLOT && !gsrt_exchange_store_has(r->activations, r->first->number, 0, 1))
         return;
     begin(self, r);
 }
@@ -314,7 +314,7 @@ static void on_step(gsrt_actor *self, region *r, const gsrt_msg_step *message)
     else
         r->first = step;
     r->last = step;
-    advance(self, r);
+    begin_next(self, r);
 }
 
 static void on_job_done(gsrt_actor *self, region *r, const gsrt_msg_job_done *done)
@@ -327,7 +327,7 @@ static void on_job_done(gsrt_actor *self, region *r, const gsrt_msg_job_done *do
     if (r->segment > 0)
         gsrt_exchange_store_drop(r->pieces, r->first->number, r->segment - 1);
     if (r->segment + 1 == r->options.lowered->segment_count) {
-        advance(self, r);
+        finish_step(self, r);
         return;
     }
     const gsrt_lowered_exchange *e = &r->options.lowered->exchanges[r->segment];
@@ -344,7 +344,7 @@ static gsrt_status on_activation(gsrt_actor *self, region *r, const gsrt_message
     uint64_t step = ((const gsrt_msg_activation *)message->body)->step;
     gsrt_status status = gsrt_exchange_store_put(r->activations, step, 0, 0, message->payload);
     if (status == GSRT_OK)
-        advance(self, r);
+        begin_next(self, r);
     return status;
 }
 

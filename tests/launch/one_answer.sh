@@ -1,0 +1,98 @@
+#!/bin/bash
+# One answer: gsrt-launch under mpirun gives the same tokens and logit hashes for every number of ranks, stages and
+# shares, batch, prefill chunk, instruction set and number of threads; and they are those of the plain reference pass.
+set -u
+launch=${GSRT_BUILDDIR:-.}/gsrt-launch
+mpirun=${GSRT_MPIRUN:-mpirun}
+models=${GSRT_SHARED_DATA:-${GSRT_SRCDIR:-.}/../shared/data}/models/stories260K
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+runs=0
+
+# scenario MODEL STAGES: the scenario file of most runs
+scenario() {
+    cat >"$work/scenario.yaml" <<YAML
+gsrt: 1
+name: one-answer
+workload:
+  model: $1
+  requests:
+    - {prompt_tokens: [1, 403], max_tokens: 24, ignore_eos: true}
+    - {prompt_tokens: [1, 320, 261, 450, 335, 270, 380, 401, 307, 411, 260], max_tokens: 12, temperature: 0.9, top_p: 0.8, seed: 7, ignore_eos: true}
+contract: bitwise
+plan:
+  stages: [$2]
+verify: reference
+YAML
+}
+
+# answer NAME N [OPTION...]: run it on N ranks; the sorted tokens.jsonl is $work/NAME
+answer() {
+    local name=$1 n=$2
+    shift 2
+    if ! timeout 120 "$mpirun" -q -n "$n" "$launch" "$work/scenario.yaml" -o "$work/run-$name" "$@" \
+        >"$work/out" 2>&1; then
+        cat "$work/out"
+        echo "$name: $n ranks, $*: failed"
+        exit 1
+    fi
+    if ! grep -q 'contract bitwise: kept (36 of 36 logit hashes equal the reference)' "$work/out"; then
+        cat "$work/out"
+        echo "$name: the contract was not kept"
+        exit 1
+    fi
+    LC_ALL=C sort "$work/run-$name/tokens.jsonl" >"$work/$name"
+    runs=$((runs + 1))
+}
+
+# same NAME: as the first run of this model
+same() {
+    if ! cmp -s "$work/base" "$work/$1"; then
+        diff "$work/base" "$work/$1" | head -4
+        echo "$1: the answer differs from that of one rank"
+        exit 1
+    fi
+}
+
+# plan NAME N STAGES [OPTION...]
+plan() {
+    local name=$1 n=$2 stages=$3
+    shift 3
+    scenario "$model" "$stages"
+    rm -rf "$work/run-$name"
+    answer "$name" "$n" "$@"
+    same "$name"
+}
+
+if [ ! -f "$models/stories260K-f32.gguf" ]; then
+    echo "no ../shared/data/models/stories260K (GSRT_SHARED_DATA)"
+    exit 77
+fi
+
+whole='{layers: [0, 4], ranks: [0]}'
+for dtype in f32 f16 bf16 q8_0 q4_0; do
+    model=$(realpath "$models/stories260K-$dtype.gguf")
+    rm -rf "$work"/run-*
+    scenario "$model" "$whole"
+    answer base 1
+    plan split-8-uneven 8 '{layers: [0, 4], ranks: [0, 1, 2, 3, 4, 5, 6, 7], split: [3, 1, 1, 0, 1, 2, 1, 1]}'
+    plan mixed 5 '{layers: [0, 1], ranks: [2, 0], split: [3, 5]}, {layers: [2, 4], ranks: [1, 4, 3]}'
+done
+
+model=$(realpath "$models/stories260K-q8_0.gguf")
+rm -rf "$work"/run-*
+scenario "$model" "$whole"
+answer base 1
+plan two-stages 2 '{layers: [0, 2], ranks: [0]}, {layers: [3, 4], ranks: [1]}'
+plan five-stages 5 '{layers: [0, 0], ranks: [4]}, {layers: [1, 1], ranks: [3]}, {layers: [2, 2], ranks: [2]}, {layers: [3, 3], ranks: [1]}, {layers: [4, 4], ranks: [0]}'
+plan split-2 2 '{layers: [0, 4], ranks: [0, 1]}'
+plan split-3 3 '{layers: [0, 4], ranks: [0, 1, 2]}'
+plan split-4 4 '{layers: [0, 4], ranks: [3, 2, 1, 0]}'
+plan chunk-1 2 '{layers: [0, 4], ranks: [0, 1]}' --set runtime.prefill_chunk=1
+plan chunk-7 2 '{layers: [0, 4], ranks: [0, 1]}' --set runtime.prefill_chunk=7
+plan alone 2 '{layers: [0, 4], ranks: [0, 1]}' --set runtime.batch=1
+plan threads-2 2 '{layers: [0, 4], ranks: [0, 1]}' --set runtime.threads=2
+plan unpacked 1 "$whole" --set runtime.packing=false
+GSRT_ISA=scalar plan scalar 2 '{layers: [0, 4], ranks: [0, 1]}'
+GSRT_TRANSPORT=tcp plan tcp 3 '{layers: [0, 4], ranks: [0, 1, 2]}'
+echo "$runs runs, one answer"
