@@ -1,0 +1,327 @@
+/* The scheduler against a model of the device that answers each step: batches, chunks, prefixes, limits; and a random
+ * run with the invariants checked after every event. */
+#include "base/random.h"
+#include "placement/block_pool.h"
+#include "placement/scheduler.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+enum { STOP = 2, REQUESTS_MAX = 64, TOKENS_MAX = 4096 };
+
+typedef struct world {
+    gsrt_scheduler *scheduler;
+    uint32_t answer[REQUESTS_MAX][TOKENS_MAX]; /* tokens emitted */
+    uint32_t answer_count[REQUESTS_MAX];
+    gsrt_finish finish[REQUESTS_MAX];
+    uint32_t prefix[REQUESTS_MAX];
+    uint64_t flights[GSRT_STAGE_COUNT_MAX]; /* steps out, oldest first */
+    uint32_t flight_wanted[GSRT_STAGE_COUNT_MAX], flight_count;
+    uint32_t flight_tokens[GSRT_STAGE_COUNT_MAX][GSRT_BATCH_ROWS_MAX]; /* what each wanted row will draw */
+    uint32_t rows_max, sequences_max;
+    uint64_t rows;
+} world;
+
+/* The token after (request, position) depends on nothing else: as the bitwise contract promises. */
+static uint32_t next_token(uint32_t request, uint32_t position)
+{
+    return 3 + (uint32_t)(gsrt_random_u64(7, request, position) % 500);
+}
+
+static world *world_create(const gsrt_scheduler_options *options)
+{
+    world *w = calloc(1, sizeof *w);
+    ck_assert_ptr_nonnull(w);
+    ck_assert_int_eq(gsrt_scheduler_create(options, &w->scheduler), GSRT_OK);
+    return w;
+}
+
+static void world_free(world *w)
+{
+    ck_assert_ptr_null(gsrt_scheduler_free(w->scheduler));
+    free(w);
+}
+
+static void take_step(world *w, const gsrt_msg_step *step)
+{
+    uint32_t row = 0, wanted = 0, at = w->flight_count++;
+    w->flights[at] = step->step;
+    w->flight_wanted[at] = step->wanted_count;
+    w->rows += step->tokens_count;
+    w->rows_max = step->tokens_count > w->rows_max ? step->tokens_count : w->rows_max;
+    w->sequences_max = step->requests_count > w->sequences_max ? step->requests_count : w->sequences_max;
+    for (uint32_t i = 0; i < step->requests_count; i++) {
+        for (uint32_t k = 0; k < step->row_counts[i]; k++, row++) {
+            if (wanted < step->wanted_count && step->wanted[wanted] == row)
+                w->flight_tokens[at][wanted++] = next_token(step->requests[i], step->positions[i] + k);
+        }
+        ck_assert_uint_ge(step->block_counts[i], gsrt_kv_blocks_of(step->positions[i] + step->row_counts[i]));
+    }
+    ck_assert_uint_eq(row, step->tokens_count);
+    ck_assert_uint_eq(wanted, step->wanted_count);
+}
+
+static void drain(world *w)
+{
+    gsrt_scheduler_action action;
+    while (gsrt_scheduler_poll(w->scheduler, &action)) {
+        ck_assert(gsrt_scheduler_check(w->scheduler));
+        if (action.kind == GSRT_KIND_STEP) {
+            take_step(w, &action.step);
+        } else if (action.kind == GSRT_KIND_TOKEN) {
+            uint32_t request = action.token.request;
+            ck_assert_uint_eq(action.token.index, w->answer_count[request]);
+            w->answer[request][w->answer_count[request]++] = action.token.token;
+        } else {
+            ck_assert_int_eq(w->finish[action.finished.request], 0);
+            w->finish[action.finished.request] = (gsrt_finish)action.finished.reason;
+            w->prefix[action.finished.request] = action.finished.prefix_tokens;
+        }
+    }
+}
+
+static gsrt_status answer_oldest(world *w)
+{
+    uint64_t hashes[GSRT_BATCH_ROWS_MAX] = {0};
+    gsrt_msg_tokens tokens = {.step = w->flights[0],
+                              .tokens = w->flight_tokens[0],
+                              .tokens_count = w->flight_wanted[0],
+                              .hash_lows = hashes,
+                              .hash_lows_count = w->flight_wanted[0],
+                              .hash_highs = hashes,
+                              .hash_highs_count = w->flight_wanted[0]};
+    gsrt_status status = gsrt_scheduler_tokens(w->scheduler, &tokens);
+    w->flight_count -= 1;
+    memmove(w->flights, w->flights + 1, w->flight_count * sizeof w->flights[0]);
+    memmove(w->flight_wanted, w->flight_wanted + 1, w->flight_count * sizeof w->flight_wanted[0]);
+    memmove(w->flight_tokens, w->flight_tokens + 1, w->flight_count * sizeof w->flight_tokens[0]);
+    return status;
+}
+
+static void run_out(world *w)
+{
+    drain(w);
+    while (w->flight_count > 0) {
+        ck_assert_int_eq(answer_oldest(w), GSRT_OK);
+        ck_assert(gsrt_scheduler_check(w->scheduler));
+        drain(w);
+    }
+}
+
+static gsrt_status submit(world *w, uint32_t request, uint32_t prompt_count, uint32_t max_tokens, uint32_t seed)
+{
+    static uint32_t prompt[TOKENS_MAX];
+    for (uint32_t i = 0; i < prompt_count; i++)
+        prompt[i] = 3 + (uint32_t)(gsrt_random_u64(seed, 1, i) % 500);
+    gsrt_msg_submit message = {.request = request,
+                               .prompt = prompt,
+                               .prompt_count = prompt_count,
+                               .max_tokens = max_tokens,
+                               .is_ignoring_eos = true};
+    return gsrt_scheduler_submit(w->scheduler, &message);
+}
+
+/* The answer of a request is what its positions say, whatever else is going on. */
+static void check_answer(const world *w, uint32_t request, uint32_t prompt_count, uint32_t max_tokens)
+{
+    ck_assert_int_eq(w->finish[request], GSRT_FINISH_LENGTH);
+    ck_assert_uint_eq(w->answer_count[request], max_tokens);
+    for (uint32_t i = 0; i < max_tokens; i++)
+        ck_assert_uint_eq(w->answer[request][i], next_token(request, prompt_count + i - 1));
+}
+
+static gsrt_scheduler_options usual(void)
+{
+    static const uint32_t stops[] = {STOP};
+    return (gsrt_scheduler_options){.prefill_chunk = 64,
+                                    .batch_requests = 8,
+                                    .block_count = 64,
+                                    .window = 1,
+                                    .context_max = 1024,
+                                    .is_reusing_prefixes = true,
+                                    .stops = stops,
+                                    .stop_count = 1};
+}
+
+START_TEST(one_request_is_prefilled_in_chunks_then_decoded)
+{
+    gsrt_scheduler_options options = usual();
+    options.prefill_chunk = 7;
+    world *w = world_create(&options);
+    ck_assert_int_eq(submit(w, 0, 30, 10, 1), GSRT_OK);
+    run_out(w);
+    check_answer(w, 0, 30, 10);
+    ck_assert_uint_eq(w->rows_max, 7);
+    ck_assert_uint_eq(w->rows, 30 + 9); /* the last token is drawn, not computed */
+    world_free(w);
+}
+END_TEST
+
+START_TEST(requests_are_decoded_together)
+{
+    gsrt_scheduler_options options = usual();
+    world *w = world_create(&options);
+    for (uint32_t i = 0; i < 8; i++)
+        ck_assert_int_eq(submit(w, i, 5 + i, 20, i), GSRT_OK);
+    run_out(w);
+    for (uint32_t i = 0; i < 8; i++)
+        check_answer(w, i, 5 + i, 20);
+    ck_assert_uint_eq(w->sequences_max, 8);
+    world_free(w);
+}
+END_TEST
+
+START_TEST(a_known_prefix_is_reused_in_whole_blocks_but_the_last_row)
+{
+    gsrt_scheduler_options options = usual();
+    world *w = world_create(&options);
+    ck_assert_int_eq(submit(w, 0, 200, 4, 9), GSRT_OK);
+    run_out(w);
+    uint64_t rows = w->rows;
+    ck_assert_int_eq(submit(w, 1, 200, 4, 9), GSRT_OK);
+    run_out(w);
+    ck_assert_uint_eq(w->prefix[0], 0);
+    ck_assert_uint_eq(w->prefix[1], 192);
+    ck_assert_uint_eq(w->rows - rows, 200 - 192 + 3);
+    check_answer(w, 1, 200, 4);
+    ck_assert_int_eq(submit(w, 2, 128, 4, 9), GSRT_OK); /* all of it is known: its last block is computed again */
+    run_out(w);
+    ck_assert_uint_eq(w->prefix[2], 64);
+    ck_assert_int_eq(submit(w, 3, 200, 4, 10), GSRT_OK); /* another prompt */
+    run_out(w);
+    ck_assert_uint_eq(w->prefix[3], 0);
+    world_free(w);
+}
+END_TEST
+
+START_TEST(what_can_never_fit_is_refused_and_the_others_go_on)
+{
+    gsrt_scheduler_options options = usual();
+    options.block_count = 4;
+    world *w = world_create(&options);
+    ck_assert_int_eq(submit(w, 0, 200, 200, 1), GSRT_OK);
+    ck_assert_int_eq(submit(w, 1, 1000, 100, 1), GSRT_OK);
+    ck_assert_int_eq(submit(w, 2, 100, 50, 1), GSRT_OK);
+    ck_assert_int_eq(submit(w, 3, 100, 50, 2), GSRT_OK); /* waits until 2 has ended */
+    run_out(w);
+    ck_assert_int_eq(w->finish[0], GSRT_FINISH_REFUSED);
+    ck_assert_int_eq(w->finish[1], GSRT_FINISH_REFUSED);
+    check_answer(w, 2, 100, 50);
+    check_answer(w, 3, 100, 50);
+    ck_assert_uint_eq(w->sequences_max, 1);
+    world_free(w);
+}
+END_TEST
+
+START_TEST(a_pipeline_is_kept_full)
+{
+    gsrt_scheduler_options options = usual();
+    options.window = 3;
+    world *w = world_create(&options);
+    for (uint32_t i = 0; i < 6; i++)
+        ck_assert_int_eq(submit(w, i, 10, 30, i), GSRT_OK);
+    drain(w);
+    for (int i = 0; i < 12; i++) {
+        ck_assert_int_eq(answer_oldest(w), GSRT_OK);
+        drain(w);
+    }
+    ck_assert_uint_eq(w->flight_count, 3);
+    run_out(w);
+    for (uint32_t i = 0; i < 6; i++)
+        check_answer(w, i, 10, 30);
+    world_free(w);
+}
+END_TEST
+
+START_TEST(answers_out_of_order_are_refused)
+{
+    gsrt_scheduler_options options = usual();
+    world *w = world_create(&options);
+    ck_assert_int_eq(submit(w, 0, 3, 3, 1), GSRT_OK);
+    ck_assert_int_eq(submit(w, 0, 3, 3, 1), GSRT_EINVAL); /* the number is taken */
+    drain(w);
+    w->flights[0] += 1;
+    gsrt_msg_tokens wrong = {.step = w->flights[0]};
+    ck_assert_int_eq(gsrt_scheduler_tokens(w->scheduler, &wrong), GSRT_EINVAL);
+    w->flights[0] -= 1;
+    wrong.step = w->flights[0]; /* right step, no entries */
+    ck_assert_int_eq(gsrt_scheduler_tokens(w->scheduler, &wrong), GSRT_EINVAL);
+    run_out(w);
+    check_answer(w, 0, 3, 3);
+    world_free(w);
+}
+END_TEST
+
+START_TEST(random_runs_keep_every_invariant)
+{
+    gsrt_scheduler_options options = usual();
+    uint64_t seed = (uint64_t)_i, draw = 0;
+    options.prefill_chunk = 1 + (uint32_t)(gsrt_random_u64(seed, 2, draw++) % 100);
+    options.batch_requests = 1 + (uint32_t)(gsrt_random_u64(seed, 2, draw++) % 8);
+    options.window = 1 + (uint32_t)(gsrt_random_u64(seed, 2, draw++) % 4);
+    options.block_count = 6 + (uint32_t)(gsrt_random_u64(seed, 2, draw++) % 20);
+    world *w = world_create(&options);
+    uint32_t prompts[REQUESTS_MAX], lengths[REQUESTS_MAX], submitted = 0;
+    while (submitted < 24 || w->flight_count > 0) {
+        if (submitted < 24 && (w->flight_count == 0 || gsrt_random_u64(seed, 2, draw++) % 3 == 0)) {
+            prompts[submitted] = 1 + (uint32_t)(gsrt_random_u64(seed, 2, draw++) % 250);
+            lengths[submitted] = 1 + (uint32_t)(gsrt_random_u64(seed, 2, draw++) % 60);
+            uint32_t kind = (uint32_t)(gsrt_random_u64(seed, 2, draw++) % 3); /* three prompts that share beginnings */
+            ck_assert_int_eq(submit(w, submitted, prompts[submitted], lengths[submitted], kind), GSRT_OK);
+            submitted += 1;
+        } else {
+            ck_assert_int_eq(answer_oldest(w), GSRT_OK);
+        }
+        ck_assert(gsrt_scheduler_check(w->scheduler));
+        drain(w);
+    }
+    for (uint32_t i = 0; i < submitted; i++)
+        check_answer(w, i, prompts[i], lengths[i]);
+    world_free(w);
+}
+END_TEST
+
+START_TEST(blocks_are_shared_noted_and_taken_oldest_first)
+{
+    uint32_t a[GSRT_KV_BLOCK_POSITIONS] = {1}, b[GSRT_KV_BLOCK_POSITIONS] = {2};
+    gsrt_block_pool *pool = gsrt_block_pool_create(3);
+    ck_assert_ptr_nonnull(pool);
+    uint32_t first = gsrt_block_pool_take(pool), second = gsrt_block_pool_take(pool);
+    ck_assert_uint_eq(gsrt_block_pool_note(pool, first, GSRT_NO_BLOCK, a), first);
+    ck_assert_uint_eq(gsrt_block_pool_note(pool, second, first, b), second);
+    ck_assert_uint_eq(gsrt_block_pool_find(pool, GSRT_NO_BLOCK, a), first);
+    ck_assert_uint_eq(gsrt_block_pool_find(pool, first, b), second);
+    ck_assert_uint_eq(gsrt_block_pool_find(pool, GSRT_NO_BLOCK, b), GSRT_NO_BLOCK);
+    gsrt_block_pool_unref(pool, second);
+    gsrt_block_pool_unref(pool, first);
+    ck_assert_uint_eq(gsrt_block_pool_find(pool, GSRT_NO_BLOCK, a), first); /* free, and still known */
+    ck_assert_uint_ne(gsrt_block_pool_take(pool), first);                   /* the one that was never used */
+    ck_assert_uint_eq(gsrt_block_pool_take(pool), second);
+    ck_assert_uint_eq(gsrt_block_pool_take(pool), first); /* now it holds something else ... */
+    ck_assert_uint_eq(gsrt_block_pool_find(pool, GSRT_NO_BLOCK, a), GSRT_NO_BLOCK);
+    ck_assert_uint_eq(gsrt_block_pool_find(pool, first, b), GSRT_NO_BLOCK); /* ... so what followed it is unknown too */
+    ck_assert_uint_eq(gsrt_block_pool_take(pool), GSRT_NO_BLOCK);
+    ck_assert(gsrt_block_pool_check(pool));
+    ck_assert_ptr_null(gsrt_block_pool_free(pool));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler");
+    TCase *cases = tcase_create("scheduler");
+    tcase_add_test(cases, one_request_is_prefilled_in_chunks_then_decoded);
+    tcase_add_test(cases, requests_are_decoded_together);
+    tcase_add_test(cases, a_known_prefix_is_reused_in_whole_blocks_but_the_last_row);
+    tcase_add_test(cases, what_can_never_fit_is_refused_and_the_others_go_on);
+    tcase_add_test(cases, a_pipeline_is_kept_full);
+    tcase_add_test(cases, answers_out_of_order_are_refused);
+    tcase_add_loop_test(cases, random_runs_keep_every_invariant, 0, 60);
+    tcase_add_test(cases, blocks_are_shared_noted_and_taken_oldest_first);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
