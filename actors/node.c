@@ -189,7 +189,7 @@ void gsrt_node_rank_lost(gsrt_node *node, uint32_t rank)
     gsrt__refused_wake(node, &node->peers[rank].refused);
 }
 
-void gsrt_node_on_suspect(gsrt_node *node, void (*on_suspect)(void *arg, uint32_t rank), void *arg)
+void gsrt_node_on_suspect(gsrt_node *node, void (*on_suspect)(void *arg, uint32_t rank, gsrt_status why), void *arg)
 {
     node->on_suspect = on_suspect;
     node->on_suspect_arg = arg;

@@ -64,7 +64,7 @@ bool gsrt_node_is_finished(const gsrt_node *node);
 /* The detector's verdict: `rank` is gone. Calls to it end in DOWN, monitors and links fire, its roles are unbound. */
 void gsrt_node_rank_lost(gsrt_node *node, uint32_t rank);
 /* Called when the transport suspects a peer; default (NULL): the suspicion is believed (gsrt_node_rank_lost). */
-void gsrt_node_on_suspect(gsrt_node *node, void (*on_suspect)(void *arg, uint32_t rank), void *arg);
+void gsrt_node_on_suspect(gsrt_node *node, void (*on_suspect)(void *arg, uint32_t rank, gsrt_status why), void *arg);
 
 /* A new view: its epoch, larger than the last. Data messages (kinds from START on) of other epochs are refused and
  * counted, waiting ones too; open calls end in DOWN (GSRT_EXIT_EPOCH); all roles are unbound, to be bound anew. */

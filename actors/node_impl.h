@@ -178,7 +178,7 @@ struct gsrt_node {
     uint32_t held_count;
 
     gsrt__peer *peers; /* [rank_count]; owned */
-    void (*on_suspect)(void *arg, uint32_t rank);
+    void (*on_suspect)(void *arg, uint32_t rank, gsrt_status why);
     void *on_suspect_arg;
 
     pthread_mutex_t foreign_lock;

@@ -468,11 +468,10 @@ static void on_writable(void *arg, uint32_t rank)
 static void on_down(void *arg, uint32_t rank, gsrt_status why)
 {
     gsrt_node *node = arg;
-    (void)why;
     if (rank >= node->options.rank_count || node->peers[rank].is_lost)
         return;
     if (node->on_suspect != NULL)
-        node->on_suspect(node->on_suspect_arg, rank);
+        node->on_suspect(node->on_suspect_arg, rank, why);
     else
         gsrt_node_rank_lost(node, rank);
 }

@@ -5,12 +5,29 @@
 typedef struct gateway {
     gsrt_gateway_options options;
     gsrt_address *regions; /* [rank_count] */
-    uint32_t ready_count;
+    uint32_t ready_count, account_count;
 } gateway;
 
 static void fail(gsrt_actor *self)
 {
+    gsrt_gateway_stop_all(gsrt_node_of(self), 5);
     gsrt_node_finish(gsrt_node_of(self), 5);
+}
+
+static void copy_text(char *to, size_t capacity, gsrt_span from)
+{
+    size_t len = from.len < capacity - 1 ? from.len : capacity - 1;
+    memcpy(to, from.data, len);
+    to[len] = 0;
+}
+
+void gsrt_account_keep(gsrt_account *account, const gsrt_msg_facts *facts)
+{
+    account->facts = *facts;
+    copy_text(account->isa, sizeof account->isa, facts->isa);
+    copy_text(account->kind, sizeof account->kind, facts->backend_kind);
+    copy_text(account->name, sizeof account->name, facts->backend_name);
+    account->is_known = true;
 }
 
 static gsrt_status submit_all(gsrt_actor *self, const gateway *g)
@@ -71,6 +88,8 @@ static gsrt_status begin(gsrt_actor *self, const gateway *g)
     actors[0] = gsrt_self(self);
     roles[1] = gsrt_address_of_role(GSRT_ROLE_SCHEDULER, 0, 0);
     gsrt_status status = start_scheduler(self, g, &actors[1]);
+    if (status == GSRT_OK)
+        status = gsrt_monitor(self, actors[1]);
     for (uint32_t s = 0; s < plan->stage_count; s++) {
         for (uint32_t m = 0; m < plan->stages[s].member_count; m++) {
             roles[count] = gsrt_address_of_role(GSRT_ROLE_REGION, s, m);
@@ -96,6 +115,8 @@ static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
     g->regions[0] = g->options.rank->region;
     g->ready_count = 1;
     gsrt_status status = gsrt_role_bind(node, gsrt_address_of_role(GSRT_ROLE_NODE, 0, 0), gsrt_self(self));
+    if (status == GSRT_OK)
+        status = gsrt_rank_watch(g->options.rank, self);
     /* alone: nobody else's READY will start it */
     if (status == GSRT_OK && gsrt_node_rank_count(node) == 1)
         status = begin(self, g);
@@ -111,6 +132,51 @@ static gsrt_status on_ready(gsrt_actor *self, gateway *g, const gsrt_msg_ready *
     return g->ready_count == gsrt_node_rank_count(gsrt_node_of(self)) ? begin(self, g) : GSRT_OK;
 }
 
+static void end_if_all_are_known(gsrt_actor *self, const gateway *g)
+{
+    gsrt_node *node = gsrt_node_of(self);
+    if (g->account_count < gsrt_node_rank_count(node))
+        return;
+    gsrt_gateway_stop_all(node, 0);
+    gsrt_node_finish(node, 0);
+}
+
+/* The last answer has ended: ask every rank what it did. */
+static gsrt_status ask_for_accounts(gsrt_actor *self, gateway *g)
+{
+    gsrt_node *node = gsrt_node_of(self);
+    gsrt_msg_facts own;
+    gsrt_status status = GSRT_OK;
+    *g->options.done_ns = gsrt_now_ns(self);
+    gsrt_rank_read_facts(g->options.rank, &own);
+    gsrt_account_keep(&g->options.accounts[0], &own);
+    g->account_count = 1;
+    for (uint32_t rank = 1; rank < gsrt_node_rank_count(node) && status == GSRT_OK; rank++)
+        status = gsrt_send(self, gsrt_address_of_role(GSRT_ROLE_NODE, 0, rank), GSRT_KIND_ASK_FACTS,
+                           &(gsrt_msg_ask_facts){.rank = rank}, NULL);
+    end_if_all_are_known(self, g);
+    return status;
+}
+
+static gsrt_status on_facts(gsrt_actor *self, gateway *g, const gsrt_msg_facts *facts)
+{
+    if (facts->rank >= gsrt_node_rank_count(gsrt_node_of(self)) || g->options.accounts[facts->rank].is_known)
+        return GSRT_EINVAL;
+    gsrt_account_keep(&g->options.accounts[facts->rank], facts);
+    g->account_count += 1;
+    end_if_all_are_known(self, g);
+    return GSRT_OK;
+}
+
+static gsrt_status on_finished(gsrt_actor *self, gateway *g, const gsrt_msg_finished *finished)
+{
+    gsrt_answers *answers = g->options.answers;
+    gsrt_status status = gsrt_answers_finished(answers, finished);
+    if (status == GSRT_OK && answers->finished_count == answers->scenario->request_count)
+        status = ask_for_accounts(self, g);
+    return status;
+}
+
 static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
 {
     gateway *g = state;
@@ -123,13 +189,13 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
     else if (message->kind == GSRT_KIND_LOGITS)
         status = gsrt_answers_logits(answers, message->body, message->payload);
     else if (message->kind == GSRT_KIND_FINISHED)
-        status = gsrt_answers_finished(answers, message->body);
+        status = on_finished(self, g, message->body);
+    else if (message->kind == GSRT_KIND_FACTS)
+        status = on_facts(self, g, message->body);
+    else if (message->kind == GSRT_KIND_DOWN)
+        status = GSRT_EDOWN; /* the scheduler, or this rank's device or region */
     if (status != GSRT_OK)
         fail(self);
-    else if (message->kind == GSRT_KIND_FINISHED && answers->finished_count == answers->scenario->request_count) {
-        gsrt_gateway_stop_all(gsrt_node_of(self), 0);
-        gsrt_node_finish(gsrt_node_of(self), 0);
-    }
 }
 
 static void stop(gsrt_actor *self, void *state, uint32_t reason)

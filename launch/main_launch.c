@@ -5,6 +5,8 @@
 #include "launch/start_mpirun.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static int print(const gsrt_options *options)
 {
@@ -18,6 +20,16 @@ static int print(const gsrt_options *options)
     return gsrt_exit_code(status);
 }
 
+/* A usage error is the same on every rank: the first one says it. */
+static void say(const gsrt_diag *diag)
+{
+    const char *rank = getenv("PMIX_RANK");
+    if (rank == NULL)
+        rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (rank == NULL || strcmp(rank, "0") == 0)
+        (void)fprintf(stderr, "gsrt-launch: error: %s\n", diag->text);
+}
+
 /* As many ranks as the plan names. */
 static int start_mpirun(const gsrt_options *options, char **argv)
 {
@@ -27,7 +39,7 @@ static int start_mpirun(const gsrt_options *options, char **argv)
     if (rank_count == 0) {
         gsrt_status status = gsrt_scenario_read(options->scenario, options->sets, options->set_count, &scenario, &diag);
         if (status != GSRT_OK) {
-            (void)fprintf(stderr, "gsrt-launch: error: %s\n", diag.text);
+            say(&diag);
             return gsrt_exit_code(status);
         }
         rank_count = scenario->twin_rank_count;
@@ -43,7 +55,7 @@ int main(int argc, char **argv)
     int exit_code;
     gsrt_status status = gsrt_options_parse(argc, argv, &options, &diag);
     if (status != GSRT_OK) {
-        (void)fprintf(stderr, "gsrt-launch: error: %s\n", diag.text);
+        say(&diag);
         exit_code = gsrt_exit_code(status);
     } else if (options.command != GSRT_COMMAND_RUN) {
         exit_code = print(&options);

@@ -4,6 +4,7 @@
 #include "placement/scheduler.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 uint32_t gsrt_rank_kv_blocks(const gsrt_scenario *scenario, uint32_t context_max)
 {
@@ -12,30 +13,67 @@ uint32_t gsrt_rank_kv_blocks(const gsrt_scenario *scenario, uint32_t context_max
     return scenario->kv_block_count > 0 ? scenario->kv_block_count : requests * gsrt_kv_blocks_of(context_max);
 }
 
-static uint32_t threads_of(const gsrt_scenario *scenario, uint32_t rank)
+/* What the scenario says about this rank's device; NULL: nothing. */
+static const gsrt_scenario_device *device_of(const gsrt_scenario *scenario, uint32_t rank)
 {
     for (uint32_t i = 0; i < scenario->device_count; i++) {
-        if (scenario->devices[i].rank == rank && scenario->devices[i].thread_count > 0)
-            return scenario->devices[i].thread_count;
+        if (scenario->devices[i].rank == rank)
+            return &scenario->devices[i];
     }
-    return scenario->thread_count;
+    return NULL;
 }
 
-static gsrt_status start_device(gsrt_rank *r, gsrt_diag *diag)
+/* The twin's model of a device: what its profile declares, or a plain core of today. Invented numbers, said so in
+ * docs/scenario.md: 20 GFLOP/s for f32 and f16, 40 for int8, 10 GB/s per core. */
+static gsrt_device_model model_of(const gsrt_rank *r, uint32_t threads)
 {
-    uint32_t rank = gsrt_node_rank(r->node), threads = threads_of(r->scenario, rank);
+    if (r->profile == NULL) {
+        double n = threads;
+        return (gsrt_device_model){.flops_per_ns = {20 * n, 20 * n, 40 * n}, .bytes_per_ns = 10 * n, .launch_ns = 2000};
+    }
+    const gsrt_profile_declared *d = gsrt_profile_declared_of(r->profile);
+    gsrt_device_model model = {.bytes_per_ns = d->memory_bandwidth.value / 1e9,
+                               .launch_ns = (uint64_t)(d->launch_overhead.value * 1e9)};
+    for (int i = 0; i < 3; i++)
+        model.flops_per_ns[i] = d->peak_flops[i].value / 1e9;
+    return model;
+}
+
+static gsrt_status create_device(gsrt_rank *r, uint32_t threads, gsrt_diag *diag)
+{
+    uint32_t rank = gsrt_node_rank(r->node);
     gsrt_device_options options = {.thread_count = threads,
                                    .cpu_first = rank * threads,
                                    .is_bound = r->scenario->is_binding,
                                    .is_packing = r->scenario->is_packing,
+                                   .profile = r->profile,
+                                   .profile_seed = r->scenario->twin_seed + rank,
+                                   .time_scale = r->scenario->time_scale,
                                    .done = gsrt_device_bridge_done,
                                    .done_arg = &r->bridge};
     gsrt_status status = gsrt_isa_detect(&options.isa, diag);
-    if (status == GSRT_OK)
-        status = gsrt_device_create_cpu(&options, &r->device, diag);
     if (status != GSRT_OK)
         return status;
-    gsrt_device_actor_options actor = {.device = r->device, .bridge = &r->bridge};
+    if (r->options.is_twin)
+        return gsrt_device_create_inline(&options, &r->device, diag);
+    return r->profile == NULL ? gsrt_device_create_cpu(&options, &r->device, diag)
+                              : gsrt_device_create_profile(&options, &r->device, diag);
+}
+
+static gsrt_status start_device(gsrt_rank *r, gsrt_diag *diag)
+{
+    const gsrt_scenario_device *declared = device_of(r->scenario, gsrt_node_rank(r->node));
+    uint32_t threads =
+        declared != NULL && declared->thread_count > 0 ? declared->thread_count : r->scenario->thread_count;
+    gsrt_status status = GSRT_OK;
+    if (declared != NULL && declared->profile != NULL)
+        status = gsrt_profile_open(declared->profile, &r->profile, diag);
+    if (status == GSRT_OK && (!r->options.is_twin || r->options.is_numeric))
+        status = create_device(r, threads, diag);
+    if (status != GSRT_OK)
+        return status;
+    gsrt_device_actor_options actor = {
+        .device = r->device, .bridge = &r->bridge, .is_twin = r->options.is_twin, .model = model_of(r, threads)};
     return gsrt_device_actor_start(r->node, &actor);
 }
 
@@ -47,14 +85,17 @@ static gsrt_status start_region(gsrt_rank *r)
         gsrt_lower(r->loaded->weights, r->scenario->plan, r->stage, r->member, w->context_max, &r->lowered);
     if (status != GSRT_OK)
         return status;
-    r->kv = gsrt_kv_create(r->lowered->kv_layer_count, r->lowered->kv_head_count, w->head_dim, blocks);
-    r->workspace = gsrt_workspace_create(&r->lowered->program, GSRT_BATCH_ROWS_MAX);
-    if (r->kv == NULL || r->workspace == NULL)
-        return GSRT_ENOMEM;
-    for (uint32_t i = 0; i < r->lowered->matrix_count && r->scenario->is_packing && status == GSRT_OK; i++)
+    if (r->device != NULL) {
+        r->kv = gsrt_kv_create(r->lowered->kv_layer_count, r->lowered->kv_head_count, w->head_dim, blocks);
+        r->workspace = gsrt_workspace_create(&r->lowered->program, GSRT_BATCH_ROWS_MAX);
+        if (r->kv == NULL || r->workspace == NULL)
+            return GSRT_ENOMEM;
+    }
+    for (uint32_t i = 0; i < r->lowered->matrix_count && r->device != NULL && r->scenario->is_packing; i++) {
         status = gsrt_device_pack(r->device, r->lowered->matrices[i]);
-    if (status != GSRT_OK && status != GSRT_EUNSUPPORTED)
-        return status;
+        if (status != GSRT_OK && status != GSRT_EUNSUPPORTED)
+            return status;
+    }
     gsrt_region_options options = {.lowered = r->lowered,
                                    .plan = r->scenario->plan,
                                    .stage = r->stage,
@@ -69,10 +110,10 @@ static gsrt_status start_region(gsrt_rank *r)
 }
 
 gsrt_status gsrt_rank_start(gsrt_rank *r, gsrt_node *node, const gsrt_scenario *scenario, const gsrt_loaded *loaded,
-                            gsrt_diag *diag)
+                            const gsrt_rank_options *options, gsrt_diag *diag)
 {
     uint32_t rank = gsrt_node_rank(node), rank_count = gsrt_node_rank_count(node);
-    *r = (gsrt_rank){.scenario = scenario, .loaded = loaded, .node = node};
+    *r = (gsrt_rank){.options = *options, .scenario = scenario, .loaded = loaded, .node = node};
     r->links = calloc(rank_count, sizeof *r->links);
     if (r->links == NULL)
         return GSRT_ENOMEM;
@@ -98,11 +139,58 @@ void gsrt_rank_stop(gsrt_rank *r)
     r->workspace = gsrt_workspace_free(r->workspace);
     r->kv = gsrt_kv_free(r->kv);
     r->lowered = gsrt_lowered_free(r->lowered);
+    r->profile = gsrt_profile_free(r->profile);
     free(r->links);
     r->links = NULL;
 }
 
+void gsrt_rank_read_facts(const gsrt_rank *r, gsrt_msg_facts *out)
+{
+    gsrt_node_facts node;
+    gsrt_device_facts device = {.kind = "none", .name = "none"};
+    gsrt_node_read_facts(r->node, &node);
+    if (r->device != NULL)
+        gsrt_device_read_facts(r->device, &device);
+    const gsrt_region_facts *region = &r->region_facts;
+    *out = (gsrt_msg_facts){.rank = gsrt_node_rank(r->node),
+                            .pid = (uint64_t)getpid(),
+                            .has_role = r->has_role,
+                            .stage = r->stage,
+                            .member = r->member,
+                            .isa = gsrt_span_of_text(r->device == NULL ? "none" : gsrt_isa_name(device.isa)),
+                            .threads = device.thread_count,
+                            .weight_touched = gsrt_weights_touched_bytes(r->loaded->weights),
+                            .weight_share = r->lowered == NULL ? 0 : r->lowered->share_bytes,
+                            .weight_copies = r->lowered == NULL ? 0 : r->lowered->copy_bytes,
+                            .rows_max = region->rows_max,
+                            .rows = region->rows,
+                            .steps = region->steps,
+                            .gathered = region->gathered_bytes,
+                            .reduced = region->reduced_bytes,
+                            .packed = device.packed_bytes,
+                            .pack_ns = device.pack_ns,
+                            .load_ns = r->options.load_ns,
+                            .messages_sent = node.messages_sent,
+                            .messages_received = node.messages_received,
+                            .backend_kind = gsrt_span_of_text(device.kind),
+                            .backend_name = gsrt_span_of_text(device.name),
+                            .is_simulated = device.is_simulated || r->options.is_twin,
+                            .busy_ns = r->options.is_twin ? region->busy_ns : device.busy_ns,
+                            .energy_j = r->profile == NULL ? -1 : device.energy_j,
+                            .temperature_c = device.temperature_c};
+}
+
 /* ---- the root actor ---- */
+
+gsrt_status gsrt_rank_watch(const gsrt_rank *r, gsrt_actor *self)
+{
+    if (!r->has_role)
+        return GSRT_OK;
+    gsrt_address device =
+        gsrt_role_resolve(r->node, gsrt_address_of_role(GSRT_ROLE_DEVICE, 0, gsrt_node_rank(r->node)));
+    gsrt_status status = gsrt_monitor(self, device);
+    return status == GSRT_OK ? gsrt_monitor(self, r->region) : status;
+}
 
 static void say_ready(gsrt_actor *self, const gsrt_rank *r)
 {
@@ -115,21 +203,26 @@ static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
 {
     gsrt_rank *r = *(gsrt_rank *const *)arg;
     *(gsrt_rank **)state = r;
-    if (gsrt_node_rank(r->node) != 0)
-        say_ready(self, r);
-    return GSRT_OK;
+    say_ready(self, r);
+    return gsrt_rank_watch(r, self);
 }
 
 static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
 {
     gsrt_rank *r = *(gsrt_rank **)state;
-    (void)self;
     if (message->kind == GSRT_KIND_ROLES) {
         const gsrt_msg_roles *roles = message->body;
         for (uint32_t i = 0; i < roles->roles_count && i < roles->actors_count; i++) {
             if (gsrt_role_bind(r->node, roles->roles[i], roles->actors[i]) != GSRT_OK)
                 gsrt_node_finish(r->node, 5);
         }
+    } else if (message->kind == GSRT_KIND_ASK_FACTS) {
+        gsrt_msg_facts facts;
+        gsrt_rank_read_facts(r, &facts);
+        if (gsrt_send(self, message->from, GSRT_KIND_FACTS, &facts, NULL) != GSRT_OK)
+            gsrt_node_finish(r->node, 5);
+    } else if (message->kind == GSRT_KIND_DOWN) {
+        gsrt_node_finish(r->node, 5); /* node 0 sees this rank leave, and ends the run */
     } else if (message->kind == GSRT_KIND_STOP) {
         gsrt_node_finish(r->node, (int)((const gsrt_msg_stop *)message->body)->exit_code);
     }

@@ -70,8 +70,34 @@
 #define GSRT_FIELDS_READY(F)                                                                                           \
     F(u32, rank, GSRT_RANK_COUNT_MAX) F(u32, exit_code, 255) F(text, why, 2048) F(u64, region, 0)
 #define GSRT_FIELDS_ASK_FACTS(F) F(u32, rank, GSRT_RANK_COUNT_MAX)
-/* a rank's own account, for report.json: a JSON object */
-#define GSRT_FIELDS_FACTS(F) F(u32, rank, GSRT_RANK_COUNT_MAX) F(text, json, 65536)
+/* a rank's own account, for report.json; sizes in bytes, times in ns */
+#define GSRT_FIELDS_FACTS(F)                                                                                           \
+    F(u32, rank, GSRT_RANK_COUNT_MAX)                                                                                  \
+    F(u64, pid, 0)                                                                                                     \
+    F(boolean, has_role, 0)                                                                                            \
+    F(u32, stage, 0)                                                                                                   \
+    F(u32, member, 0)                                                                                                  \
+    F(text, isa, 32)                                                                                                   \
+    F(u32, threads, 0)                                                                                                 \
+    F(u64, weight_touched, 0)                                                                                          \
+    F(u64, weight_share, 0)                                                                                            \
+    F(u64, weight_copies, 0)                                                                                           \
+    F(u32, rows_max, 0)                                                                                                \
+    F(u64, rows, 0)                                                                                                    \
+    F(u64, steps, 0)                                                                                                   \
+    F(u64, gathered, 0)                                                                                                \
+    F(u64, reduced, 0)                                                                                                 \
+    F(u64, packed, 0)                                                                                                  \
+    F(u64, pack_ns, 0)                                                                                                 \
+    F(u64, load_ns, 0)                                                                                                 \
+    F(u64, messages_sent, 0)                                                                                           \
+    F(u64, messages_received, 0)                                                                                       \
+    F(text, backend_kind, 32)                                                                                          \
+    F(text, backend_name, 256)                                                                                         \
+    F(boolean, is_simulated, 0)                                                                                        \
+    F(u64, busy_ns, 0)                                                                                                 \
+    F(f64, energy_j, 0)                                                                                                \
+    F(f64, temperature_c, 0)
 /* node 0 -> every node: who plays which role; answered by READY */
 #define GSRT_FIELDS_ROLES(F) F(u64s, roles, 4096) F(u64s, actors, 4096)
 #define GSRT_FIELDS_STOP(F) F(u32, exit_code, 255)

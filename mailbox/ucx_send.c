@@ -194,7 +194,7 @@ gsrt_status gsrt__ucx_post(gsrt_transport *transport, uint32_t rank, const gsrt_
     send->peer = peer;
     send->number = peer->next_number;
     send->bytes = bytes;
-    shape s;
+    shape s = {0};
     status = is_small ? shape_small(send, envelope, &s) : shape_split(send, envelope, &s);
     if (status == GSRT_OK) {
         send->payload = gsrt_payload_ref(envelope->payload);

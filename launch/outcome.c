@@ -1,0 +1,241 @@
+#include "launch/outcome.h"
+
+#include "backends/numerics.h"
+#include "launch/interrupt.h"
+#include "launch/report.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+uint64_t gsrt_outcome_clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+gsrt_status gsrt_outcome_prepare(gsrt_outcome *o, gsrt_diag *diag)
+{
+    return gsrt_answers_init(&o->answers, o->scenario, o->loaded, diag);
+}
+
+static gsrt_status write_beginning(gsrt_outcome *o, gsrt_diag *diag)
+{
+    gsrt_buffer text;
+    gsrt_buffer_init(&text, GSRT_SCENARIO_BYTES_MAX);
+    gsrt_status status = gsrt_scenario_print(o->scenario, &text);
+    if (status == GSRT_OK)
+        status = gsrt_run_directory_write(o->directory, "scenario.yaml", gsrt_buffer_span(&text), diag);
+    gsrt_buffer_reset(&text);
+    if (status == GSRT_OK)
+        status = gsrt_report_write_plan_json(o->scenario->plan, o->loaded->workload, &text);
+    if (status == GSRT_OK)
+        status = gsrt_run_directory_write(o->directory, "plan.json", gsrt_buffer_span(&text), diag);
+    gsrt_buffer_fini(&text);
+    return status;
+}
+
+gsrt_status gsrt_outcome_open(gsrt_outcome *o, gsrt_diag *diag)
+{
+    gsrt_terminal_options terminal = gsrt_terminal_options_find();
+    terminal.is_json = o->options->is_json;
+    terminal.is_quiet = o->options->is_quiet;
+    terminal.verbosity = o->options->verbosity;
+    int descriptor = -1;
+    gsrt_status status = gsrt_terminal_init(&o->terminal, &terminal, o->scenario->request_count);
+    if (status != GSRT_OK)
+        return status;
+    o->has_terminal = true;
+    o->answers.terminal = &o->terminal;
+    o->accounts = calloc(o->rank_count, sizeof *o->accounts);
+    if (o->accounts == NULL)
+        return GSRT_ENOMEM;
+    gsrt_terminal_plan(&o->terminal, o->scenario->name, o->scenario->plan, o->loaded->workload, NULL, 0);
+    status = gsrt_run_directory_create(o->options->directory, o->scenario->name, &o->directory, diag);
+    if (status == GSRT_OK)
+        status = write_beginning(o, diag);
+    if (status == GSRT_OK)
+        status = gsrt_run_directory_open_file(o->directory, "tokens.jsonl", &descriptor, diag);
+    if (status == GSRT_OK)
+        status = gsrt_tokens_create(descriptor, o->scenario->request_count, &o->answers.sink);
+    if (status == GSRT_OK && o->scenario->logits_file != NULL)
+        status = gsrt_logits_file_create(o->directory, o->scenario->logits_file, o->scenario->request_count,
+                                         o->loaded->workload->vocab_count, &o->answers.logits, diag);
+    return status;
+}
+
+void gsrt_outcome_fini(gsrt_outcome *o)
+{
+    o->answers.sink = gsrt_tokens_free(o->answers.sink);
+    o->answers.logits = gsrt_logits_file_free(o->answers.logits);
+    if (o->answers.items != NULL)
+        gsrt_answers_fini(&o->answers);
+    if (o->has_terminal)
+        gsrt_terminal_fini(&o->terminal);
+    o->directory = gsrt_run_directory_free(o->directory);
+    free(o->accounts);
+    o->accounts = NULL;
+}
+
+/* ---- the report ---- */
+
+static double ms(uint64_t from_ns, uint64_t to_ns)
+{
+    return to_ns >= from_ns && to_ns > 0 ? (double)(to_ns - from_ns) / 1e6 : -1;
+}
+
+static gsrt_status report_requests(gsrt_outcome *o, gsrt_report_request *out)
+{
+    for (uint32_t i = 0; i < o->scenario->request_count; i++) {
+        gsrt_answer *a = &o->answers.items[i];
+        bool has_rate = a->token_count > 1 && a->last_ns > a->first_ns;
+        gsrt_status status = gsrt_buffer_append(&a->text, "", 1); /* a zero at its end */
+        if (status != GSRT_OK)
+            return status;
+        out[i] = (gsrt_report_request){
+            .prompt_tokens = a->prompt,
+            .prompt_token_count = a->prompt_count,
+            .tokens = a->tokens,
+            .token_count = a->token_count,
+            .text = (const char *)a->text.data,
+            .finish = a->finish == 0 ? "failed" : gsrt_finish_name((gsrt_finish)a->finish),
+            .error = a->finish == GSRT_FINISH_REFUSED ? "it can never fit: runtime.kv_blocks is too small" : NULL,
+            .ttft_ms = a->token_count > 0 ? ms(a->submitted_ns, a->first_ns) : -1,
+            .decode_tokens_per_s =
+                has_rate ? (double)(a->token_count - 1) * 1e9 / (double)(a->last_ns - a->first_ns) : -1,
+            .prefix_tokens_reused = a->prefix_tokens};
+    }
+    return GSRT_OK;
+}
+
+static void report_rank(const gsrt_outcome *o, uint32_t rank, gsrt_report_rank *out)
+{
+    const gsrt_account *account = &o->accounts[rank];
+    const gsrt_msg_facts *f = &account->facts;
+    *out = (gsrt_report_rank){.rank = rank,
+                              .host = o->hosts == NULL ? NULL : o->hosts[rank],
+                              .pid = (int64_t)f->pid,
+                              .has_role = f->has_role,
+                              .stage = f->stage,
+                              .member = f->member,
+                              .isa = account->isa,
+                              .thread_count = f->threads,
+                              .weight_bytes_touched = f->weight_touched,
+                              .weight_bytes_share = f->weight_share,
+                              .weight_bytes_copies = f->weight_copies,
+                              .rows_per_step_max = f->rows_max,
+                              .rows_total = f->rows,
+                              .steps = f->steps,
+                              .gathered_bytes = f->gathered,
+                              .reduced_bytes = f->reduced,
+                              .packed_bytes = f->packed,
+                              .pack_ms = (double)f->pack_ns / 1e6,
+                              .load_ms = (double)f->load_ns / 1e6,
+                              .messages_sent = f->messages_sent,
+                              .messages_received = f->messages_received};
+}
+
+static void report_backend(const gsrt_outcome *o, uint32_t rank, gsrt_report_backend *out)
+{
+    const gsrt_account *account = &o->accounts[rank];
+    *out = (gsrt_report_backend){.rank = rank,
+                                 .kind = account->kind,
+                                 .name = account->name,
+                                 .is_simulated = account->facts.is_simulated,
+                                 .busy_ns = account->facts.busy_ns,
+                                 .energy_j = account->facts.energy_j,
+                                 .temperature_c = account->facts.temperature_c};
+}
+
+/* Ranks that have not given their account are left out, and are missing visibly. */
+static void report_ranks(const gsrt_outcome *o, gsrt_report_rank *ranks, gsrt_report_backend *backends,
+                         gsrt_report *report)
+{
+    for (uint32_t rank = 0; rank < o->rank_count; rank++) {
+        if (!o->accounts[rank].is_known)
+            continue;
+        report_rank(o, rank, &ranks[report->rank_count++]);
+        if (o->accounts[rank].facts.has_role)
+            report_backend(o, rank, &backends[report->backend_count++]);
+    }
+    report->ranks = ranks;
+    report->backends = backends;
+}
+
+static gsrt_status write_report(gsrt_outcome *o, gsrt_report *report)
+{
+    gsrt_buffer json;
+    gsrt_diag diag = {0};
+    gsrt_buffer_init(&json, SIZE_MAX / 2);
+    gsrt_status status = gsrt_report_write_json(report, &json);
+    if (status == GSRT_OK)
+        status = gsrt_run_directory_write(o->directory, "report.json", gsrt_buffer_span(&json), &diag);
+    if (diag.status != GSRT_OK)
+        gsrt_terminal_error(&o->terminal, gsrt_tool_name(o->options->tool), &diag);
+    gsrt_terminal_report(&o->terminal, report, gsrt_buffer_span(&json));
+    gsrt_buffer_fini(&json);
+    return status;
+}
+
+static int verify(gsrt_outcome *o, int exit_code, gsrt_report_contract *contract)
+{
+    if (exit_code != 0) {
+        contract->unverified_because = exit_code == GSRT_EXIT_INTERRUPTED ? "interrupted" : "the run failed";
+        return exit_code;
+    }
+    if (o->is_twin && !o->scenario->is_numeric_in_twin) {
+        contract->unverified_because = "twin.numerics is off";
+        return exit_code;
+    }
+    if (!o->scenario->is_verifying)
+        return exit_code;
+    uint32_t mxcsr = gsrt_mxcsr_set();
+    gsrt_status status = gsrt_answers_verify(&o->answers, contract);
+    gsrt_mxcsr_restore(mxcsr);
+    if (status != GSRT_OK)
+        return 5;
+    return contract->different > 0 ? 4 : exit_code;
+}
+
+int gsrt_outcome_conclude(gsrt_outcome *o, int exit_code, const char *error)
+{
+    uint64_t begin_ns = gsrt_outcome_clock_ns();
+    gsrt_report_contract contract = {.kind = o->scenario->contract};
+    char model_hash[33] = "";
+    gsrt_terminal_finish(&o->terminal);
+    exit_code = verify(o, exit_code, &contract);
+    gsrt_report_request *requests = calloc(o->scenario->request_count, sizeof *requests);
+    gsrt_report_rank *ranks = calloc(o->rank_count, sizeof *ranks);
+    gsrt_report_backend *backends = calloc(o->rank_count, sizeof *backends);
+    const gsrt_manifest *manifest = &o->loaded->manifest;
+    (void)snprintf(model_hash, sizeof model_hash, "%016llx%016llx", (unsigned long long)manifest->hash_high,
+                   (unsigned long long)manifest->hash_low);
+    gsrt_report report = {
+        .exit_code = exit_code,
+        .name = o->scenario->name,
+        .world = o->is_twin ? "twin" : "real",
+        .error = error,
+        .model_file = o->scenario->model,
+        .model_hash = manifest->is_present ? model_hash : NULL,
+        .contract = contract,
+        .requests = requests,
+        .request_count = o->scenario->request_count,
+        .plan = o->scenario->plan,
+        .workload = o->loaded->workload,
+        .versions = {.gsrt = GSRT_VERSION, .numerics = "1", .ucx = o->ucx, .compiler = __VERSION__},
+        .times = {.load_ms = ms(o->start_ns, o->ready_ns),
+                  .generate_ms = ms(o->ready_ns, o->done_ns),
+                  .verify_ms = contract.is_verified ? ms(begin_ns, gsrt_outcome_clock_ns()) : -1,
+                  .total_ms = o->is_twin ? ms(0, o->done_ns) : ms(o->start_ns, gsrt_outcome_clock_ns())}};
+    gsrt_status status = GSRT_ENOMEM;
+    if (requests != NULL && ranks != NULL && backends != NULL)
+        status = report_requests(o, requests);
+    if (status == GSRT_OK) {
+        report_ranks(o, ranks, backends, &report);
+        status = write_report(o, &report);
+    }
+    free(requests);
+    free(ranks);
+    free(backends);
+    return status != GSRT_OK && exit_code == 0 ? 5 : exit_code;
+}
