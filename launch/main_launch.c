@@ -1,4 +1,5 @@
 /* gsrt-launch: the keeper of a rank, and its worker (launch/keeper.h); without mpirun it becomes mpirun first. */
+#include "launch/command.h"
 #include "launch/keeper.h"
 #include "launch/options.h"
 #include "launch/run.h"
@@ -7,18 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int print(const gsrt_options *options)
-{
-    gsrt_buffer text;
-    gsrt_buffer_init(&text, GSRT_TEXT_BYTES_MAX);
-    gsrt_status status = options->command == GSRT_COMMAND_HELP ? gsrt_options_print_help(options->tool, &text)
-                                                               : gsrt_options_print_version(options->tool, &text);
-    if (status == GSRT_OK && fwrite(text.data, 1, text.len, stdout) != text.len)
-        status = GSRT_EIO;
-    gsrt_buffer_fini(&text);
-    return gsrt_exit_code(status);
-}
 
 /* A usage error is the same on every rank: the first one says it. */
 static void say(const gsrt_diag *diag)
@@ -58,7 +47,7 @@ int main(int argc, char **argv)
         say(&diag);
         exit_code = gsrt_exit_code(status);
     } else if (options.command != GSRT_COMMAND_RUN) {
-        exit_code = print(&options);
+        exit_code = gsrt_command_print(&options);
     } else if (gsrt_keeper_is_worker()) {
         exit_code = gsrt_run(&options);
     } else if (gsrt_mpirun_is_around()) {

@@ -152,8 +152,9 @@ void gsrt_rank_read_facts(const gsrt_rank *r, gsrt_msg_facts *out)
     if (r->device != NULL)
         gsrt_device_read_facts(r->device, &device);
     const gsrt_region_facts *region = &r->region_facts;
+    bool is_real = !r->options.is_twin; /* in the twin nothing of this process and its clock may show */
     *out = (gsrt_msg_facts){.rank = gsrt_node_rank(r->node),
-                            .pid = (uint64_t)getpid(),
+                            .pid = is_real ? (uint64_t)getpid() : 0,
                             .has_role = r->has_role,
                             .stage = r->stage,
                             .member = r->member,
@@ -168,14 +169,14 @@ void gsrt_rank_read_facts(const gsrt_rank *r, gsrt_msg_facts *out)
                             .gathered = region->gathered_bytes,
                             .reduced = region->reduced_bytes,
                             .packed = device.packed_bytes,
-                            .pack_ns = device.pack_ns,
+                            .pack_ns = is_real ? device.pack_ns : 0,
                             .load_ns = r->options.load_ns,
                             .messages_sent = node.messages_sent,
                             .messages_received = node.messages_received,
                             .backend_kind = gsrt_span_of_text(device.kind),
                             .backend_name = gsrt_span_of_text(device.name),
-                            .is_simulated = device.is_simulated || r->options.is_twin,
-                            .busy_ns = r->options.is_twin ? region->busy_ns : device.busy_ns,
+                            .is_simulated = device.is_simulated || !is_real,
+                            .busy_ns = is_real ? device.busy_ns : region->busy_ns,
                             .energy_j = r->profile == NULL ? -1 : device.energy_j,
                             .temperature_c = device.temperature_c};
 }

@@ -95,4 +95,47 @@ plan threads-2 2 '{layers: [0, 4], ranks: [0, 1]}' --set runtime.threads=2
 plan unpacked 1 "$whole" --set runtime.packing=false
 GSRT_ISA=scalar plan scalar 2 '{layers: [0, 4], ranks: [0, 1]}'
 GSRT_TRANSPORT=tcp plan tcp 3 '{layers: [0, 4], ranks: [0, 1, 2]}'
+
+# twin NAME STAGES [OPTION...]: the same in the twin, twice: the same answer, and the same traces bit for bit
+twin() {
+    local name=$1 stages=$2 again
+    shift 2
+    scenario "$model" "$stages"
+    for again in a b; do
+        if ! timeout 120 "${GSRT_BUILDDIR:-.}/gsrt" twin "$work/scenario.yaml" -o "$work/run-$name-$again" "$@" \
+            >"$work/out" 2>&1; then
+            cat "$work/out"
+            echo "$name: the twin failed"
+            exit 1
+        fi
+        LC_ALL=C sort "$work/run-$name-$again/tokens.jsonl" >"$work/$name"
+        same "$name"
+        runs=$((runs + 1))
+    done
+    if ! diff -r "$work/run-$name-a/trace" "$work/run-$name-b/trace"; then
+        echo "$name: two runs of one seed left different traces"
+        exit 1
+    fi
+}
+twin twin-1 "$whole"
+twin twin-5 '{layers: [0, 1], ranks: [2, 0], split: [3, 5]}, {layers: [2, 4], ranks: [1, 4, 3]}'
+twin twin-8 '{layers: [0, 4], ranks: [0, 1, 2, 3, 4, 5, 6, 7], split: [3, 1, 1, 0, 1, 2, 1, 1]}'
+
+# on two hosts (network namespaces), where that is permitted
+scenario "$model" '{layers: [0, 1], ranks: [2, 0], split: [3, 5]}, {layers: [2, 4], ranks: [1, 3]}'
+rm -rf "$work/run-hosts"
+timeout 120 bash "${GSRT_SRCDIR:-.}/tests/mpi/two_hosts.sh" -n 4 "$launch" "$work/scenario.yaml" \
+    -o "$work/run-hosts" >"$work/out" 2>&1
+code=$?
+if [ "$code" -eq 77 ]; then
+    echo "two hosts left out: $(tail -n 1 "$work/out")"
+elif [ "$code" -ne 0 ]; then
+    cat "$work/out"
+    echo "two hosts: exit code $code"
+    exit 1
+else
+    LC_ALL=C sort "$work/run-hosts/tokens.jsonl" >"$work/hosts"
+    same hosts
+    runs=$((runs + 1))
+fi
 echo "$runs runs, one answer"

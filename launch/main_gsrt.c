@@ -1,0 +1,23 @@
+/* gsrt: what needs no job of ranks. */
+#include "launch/command.h"
+#include "launch/twin_run.h"
+
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    gsrt_options options = {.tool = GSRT_TOOL_GSRT};
+    gsrt_diag diag = {0};
+    int exit_code;
+    gsrt_status status = gsrt_options_parse(argc, argv, &options, &diag);
+    if (status != GSRT_OK) {
+        (void)fprintf(stderr, "gsrt: error: %s\n", diag.text);
+        exit_code = gsrt_exit_code(status);
+    } else if (options.command == GSRT_COMMAND_TWIN) {
+        exit_code = gsrt_twin_run_scenario(&options);
+    } else {
+        exit_code = gsrt_command_print(&options);
+    }
+    gsrt_options_fini(&options);
+    return exit_code;
+}
