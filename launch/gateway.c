@@ -117,6 +117,9 @@ static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
     gsrt_status status = gsrt_role_bind(node, gsrt_address_of_role(GSRT_ROLE_NODE, 0, 0), gsrt_self(self));
     if (status == GSRT_OK)
         status = gsrt_rank_watch(g->options.rank, self);
+    gsrt_msg_start start = {.directory = gsrt_span_of_text(g->options.directory)};
+    for (uint32_t rank = 1; rank < gsrt_node_rank_count(node) && status == GSRT_OK; rank++)
+        status = gsrt_send(self, gsrt_address_of_role(GSRT_ROLE_NODE, 0, rank), GSRT_KIND_START, &start, NULL);
     /* alone: nobody else's READY will start it */
     if (status == GSRT_OK && gsrt_node_rank_count(node) == 1)
         status = begin(self, g);
@@ -127,6 +130,9 @@ static gsrt_status on_ready(gsrt_actor *self, gateway *g, const gsrt_msg_ready *
 {
     if (ready->rank >= gsrt_node_rank_count(gsrt_node_of(self)))
         return GSRT_EINVAL;
+    if (ready->exit_code != 0)
+        return gsrt_diag_set(g->options.diag, GSRT_EPEER, NULL, NULL, "rank %u cannot start: %.*s", ready->rank,
+                             (int)ready->why.len, (const char *)ready->why.data);
     g->regions[ready->rank] = ready->region;
     g->ready_count += 1;
     return g->ready_count == gsrt_node_rank_count(gsrt_node_of(self)) ? begin(self, g) : GSRT_OK;

@@ -1,6 +1,7 @@
-/* The gateway: on rank 0, where requests enter and tokens leave. It is that rank's root too: it waits for every rank's
- * READY, tells all who plays which role, starts the scheduler, submits the requests, asks every rank for its account
- * when the last answer has ended, and then finishes every node. A rank or an actor that is lost ends the run with 5. */
+/* The gateway: on rank 0, where requests enter and tokens leave. It is that rank's root too: it says START, waits for
+ * every rank's READY, tells all who plays which role, starts the scheduler, submits the requests, asks every rank for
+ * its account when the last answer has ended, and then finishes every node. A rank or an actor that is lost ends the
+ * run with 5. */
 #ifndef GSRT_LAUNCH_GATEWAY_H
 #define GSRT_LAUNCH_GATEWAY_H
 
@@ -19,6 +20,8 @@ void gsrt_account_keep(gsrt_account *account, const gsrt_msg_facts *facts);
 typedef struct gsrt_gateway_options {
     gsrt_rank *rank;       /* of rank 0, started; borrowed, like all here */
     gsrt_answers *answers; /* initialised */
+    const char *directory; /* of the run; every rank is told */
+    gsrt_diag *diag;       /* why a rank could not start */
     gsrt_scheduler_facts *scheduler_facts;
     struct gsrt_account *accounts; /* [rank_count]: written as they come */
     uint64_t *done_ns;             /* when the last answer ended */

@@ -4,6 +4,7 @@
 #include "placement/scheduler.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 uint32_t gsrt_rank_kv_blocks(const gsrt_scenario *scenario, uint32_t context_max)
@@ -193,25 +194,37 @@ gsrt_status gsrt_rank_watch(const gsrt_rank *r, gsrt_actor *self)
     return status == GSRT_OK ? gsrt_monitor(self, r->region) : status;
 }
 
-static void say_ready(gsrt_actor *self, const gsrt_rank *r)
+/* START: open what this rank writes, then say that it is ready, or why it cannot be. */
+static gsrt_status answer_start(gsrt_actor *self, const gsrt_rank *r, const gsrt_msg_start *start)
 {
-    gsrt_msg_ready ready = {.rank = gsrt_node_rank(r->node), .region = r->region};
-    if (gsrt_send(self, gsrt_address_of_role(GSRT_ROLE_NODE, 0, 0), GSRT_KIND_READY, &ready, NULL) != GSRT_OK)
-        gsrt_node_finish(r->node, 5);
+    char directory[4097];
+    gsrt_diag diag = {0};
+    gsrt_status status = GSRT_OK;
+    memcpy(directory, start->directory.data, start->directory.len);
+    directory[start->directory.len] = 0;
+    if (r->options.on_start != NULL)
+        status = r->options.on_start(r->options.on_start_arg, directory, &diag);
+    gsrt_msg_ready ready = {.rank = gsrt_node_rank(r->node),
+                            .region = r->region,
+                            .exit_code = status == GSRT_OK ? 0 : 5,
+                            .why = gsrt_span_of_text(diag.text)};
+    return gsrt_send(self, gsrt_address_of_role(GSRT_ROLE_NODE, 0, 0), GSRT_KIND_READY, &ready, NULL);
 }
 
 static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
 {
     gsrt_rank *r = *(gsrt_rank *const *)arg;
     *(gsrt_rank **)state = r;
-    say_ready(self, r);
     return gsrt_rank_watch(r, self);
 }
 
 static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
 {
     gsrt_rank *r = *(gsrt_rank **)state;
-    if (message->kind == GSRT_KIND_ROLES) {
+    if (message->kind == GSRT_KIND_START) {
+        if (answer_start(self, r, message->body) != GSRT_OK)
+            gsrt_node_finish(r->node, 5);
+    } else if (message->kind == GSRT_KIND_ROLES) {
         const gsrt_msg_roles *roles = message->body;
         for (uint32_t i = 0; i < roles->roles_count && i < roles->actors_count; i++) {
             if (gsrt_role_bind(r->node, roles->roles[i], roles->actors[i]) != GSRT_OK)

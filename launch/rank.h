@@ -17,6 +17,9 @@ typedef struct gsrt_rank_options {
     bool is_twin;
     bool is_numeric;  /* twin: compute the numbers */
     uint64_t load_ns; /* what loading the model took, for the report */
+    /* the run directory exists: open this rank's own files there; NULL: nothing to do */
+    gsrt_status (*on_start)(void *arg, const char *directory, gsrt_diag *diag);
+    void *on_start_arg;
 } gsrt_rank_options;
 
 typedef struct gsrt_rank {
@@ -48,8 +51,8 @@ GSRT_MUST_CHECK gsrt_status gsrt_rank_start(gsrt_rank *rank, gsrt_node *node, co
 /* After the node was freed. */
 void gsrt_rank_stop(gsrt_rank *rank);
 
-/* The root actor of a rank other than 0: says READY to node 0, takes ROLES, ASK_FACTS and STOP; ends the rank with 5
- * when one of its actors has ended. */
+/* The root actor of a rank other than 0: answers START with READY, takes ROLES, ASK_FACTS and STOP; ends the rank with
+ * 5 when one of its actors has ended. */
 GSRT_MUST_CHECK gsrt_status gsrt_rank_root_start(gsrt_rank *rank);
 /* Monitor the rank's own actors: `self` gets a DOWN when one ends. */
 GSRT_MUST_CHECK gsrt_status gsrt_rank_watch(const gsrt_rank *rank, gsrt_actor *self);

@@ -79,18 +79,49 @@ static void suspected(void *arg, uint32_t rank, gsrt_status why)
     gsrt_node_finish(r->node, 5);
 }
 
+/* This rank's trace. Every rank but 0 learns where the run directory is by START, which its trace begins after. */
+static gsrt_status open_recorder(void *arg, const char *directory, gsrt_diag *diag)
+{
+    run *r = arg;
+    gsrt_recorder_options options = {.directory = directory,
+                                     .rank = r->wireup.rank,
+                                     .incarnation = r->wireup.incarnation,
+                                     .now_ns = gsrt_outcome_clock_ns()};
+    return gsrt_recorder_open(&options, &r->recorder, diag);
+}
+
+static void record_message(void *arg, uint64_t now_ns, const gsrt_envelope *envelope, bool is_sent)
+{
+    run *r = arg;
+    if (r->recorder != NULL)
+        gsrt_recorder_message(r->recorder, now_ns, envelope, is_sent);
+}
+
+static void record_event(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
+                         const char *machine, gsrt_span bytes)
+{
+    run *r = arg;
+    if (r->recorder != NULL)
+        gsrt_recorder_event(r->recorder, now_ns, actor, id, cause, machine, bytes);
+}
+
+static void record_action(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
+                          const char *machine, gsrt_span bytes)
+{
+    run *r = arg;
+    if (r->recorder != NULL)
+        gsrt_recorder_action(r->recorder, now_ns, actor, id, cause, machine, bytes);
+}
+
 static gsrt_status create_node(run *r)
 {
-    gsrt_node_options options = {.rank = r->wireup.rank,
-                                 .rank_count = r->wireup.rank_count,
-                                 .incarnation = r->wireup.incarnation,
-                                 .transport = r->wireup.transport,
-                                 .spin_ns = spin_ns_of(r)};
-    if (r->recorder != NULL)
-        options.recorder = (gsrt_node_recorder){.arg = r->recorder,
-                                                .message = gsrt_recorder_message,
-                                                .event = gsrt_recorder_event,
-                                                .action = gsrt_recorder_action};
+    gsrt_node_options options = {
+        .rank = r->wireup.rank,
+        .rank_count = r->wireup.rank_count,
+        .incarnation = r->wireup.incarnation,
+        .transport = r->wireup.transport,
+        .spin_ns = spin_ns_of(r),
+        .recorder = {.arg = r, .message = record_message, .event = record_event, .action = record_action}};
     gsrt_status status = gsrt_node_create(&options, &r->node);
     if (status != GSRT_OK)
         return status;
@@ -101,7 +132,8 @@ static gsrt_status create_node(run *r)
 
 static gsrt_status start_actors(run *r)
 {
-    gsrt_rank_options rank = {.load_ns = gsrt_outcome_clock_ns() - r->outcome.start_ns};
+    gsrt_rank_options rank = {
+        .load_ns = gsrt_outcome_clock_ns() - r->outcome.start_ns, .on_start = open_recorder, .on_start_arg = r};
     r->has_rank = true;
     gsrt_status status = gsrt_rank_start(&r->rank, r->node, r->scenario, &r->loaded, &rank, &r->diag);
     if (status != GSRT_OK)
@@ -111,6 +143,8 @@ static gsrt_status start_actors(run *r)
         return gsrt_rank_root_start(&r->rank);
     gsrt_gateway_options gateway = {.rank = &r->rank,
                                     .answers = &r->outcome.answers,
+                                    .directory = gsrt_run_directory_path(r->outcome.directory),
+                                    .diag = &r->diag,
                                     .scheduler_facts = &r->outcome.scheduler_facts,
                                     .accounts = r->outcome.accounts,
                                     .done_ns = &r->outcome.done_ns};
@@ -128,11 +162,8 @@ static int serve(run *r)
     gsrt_status status = name_hosts(r);
     if (status == GSRT_OK && r->wireup.rank == 0)
         status = gsrt_outcome_open(&r->outcome, &r->diag);
-    if (status == GSRT_OK && r->wireup.rank == 0) {
-        gsrt_recorder_options recorder = {.directory = gsrt_run_directory_path(r->outcome.directory),
-                                          .now_ns = gsrt_outcome_clock_ns()};
-        status = gsrt_recorder_open(&recorder, &r->recorder, &r->diag);
-    }
+    if (status == GSRT_OK && r->wireup.rank == 0)
+        status = open_recorder(r, gsrt_run_directory_path(r->outcome.directory), &r->diag);
     if (status == GSRT_OK)
         status = create_node(r);
     if (status == GSRT_OK)
@@ -153,7 +184,8 @@ static void run_fini(run *r)
     if (r->has_rank)
         gsrt_rank_stop(&r->rank);
     if (r->recorder != NULL && gsrt_recorder_close(r->recorder, gsrt_outcome_clock_ns(), NULL) != GSRT_OK)
-        (void)fprintf(stderr, "gsrt-launch: warning: the trace could not be written to its end\n");
+        (void)fprintf(stderr, "gsrt-launch: warning: the trace of rank %u could not be written to its end\n",
+                      r->wireup.rank);
     gsrt_outcome_fini(&r->outcome);
     gsrt_loaded_close(&r->loaded);
     gsrt_scenario_free(r->scenario);

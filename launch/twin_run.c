@@ -93,6 +93,8 @@ static gsrt_status start_ranks(twin_run *r)
     }
     gsrt_gateway_options gateway = {.rank = &r->ranks[0].rank,
                                     .answers = &r->outcome.answers,
+                                    .directory = gsrt_run_directory_path(r->outcome.directory),
+                                    .diag = &r->diag,
                                     .scheduler_facts = &r->outcome.scheduler_facts,
                                     .accounts = r->outcome.accounts,
                                     .done_ns = &r->outcome.done_ns};

@@ -63,12 +63,11 @@
 #define GSRT_FIELDS_PING(F) F(u64, number, 0) F(bytes, data, GSRT_BODY_BYTES_MAX - 64)
 #define GSRT_FIELDS_PONG(F) F(u64, number, 0) F(bytes, data, GSRT_BODY_BYTES_MAX - 64)
 
-/* node 0 -> every node: the resolved scenario (YAML) and the run directory */
-#define GSRT_FIELDS_START(F)                                                                                           \
-    F(text, file, 4096) F(text, directory, 4096) F(bytes, scenario, GSRT_BODY_BYTES_MAX - 16384)
-/* every node -> node 0: loaded, or why not (exit_code != 0) */
+/* node 0 -> every node: the run directory exists */
+#define GSRT_FIELDS_START(F) F(text, directory, 4096)
+/* every node -> node 0, in answer: its part is loaded (region: its address, or nobody), or why not (exit_code != 0) */
 #define GSRT_FIELDS_READY(F)                                                                                           \
-    F(u32, rank, GSRT_RANK_COUNT_MAX) F(u32, exit_code, 255) F(text, why, 2048) F(u64, region, 0)
+    F(u32, rank, GSRT_RANK_COUNT_MAX) F(u64, region, 0) F(u32, exit_code, 255) F(text, why, 2048)
 #define GSRT_FIELDS_ASK_FACTS(F) F(u32, rank, GSRT_RANK_COUNT_MAX)
 /* a rank's own account, for report.json; sizes in bytes, times in ns */
 #define GSRT_FIELDS_FACTS(F)                                                                                           \
@@ -98,7 +97,7 @@
     F(u64, busy_ns, 0)                                                                                                 \
     F(f64, energy_j, 0)                                                                                                \
     F(f64, temperature_c, 0)
-/* node 0 -> every node: who plays which role; answered by READY */
+/* node 0 -> every node: who plays which role */
 #define GSRT_FIELDS_ROLES(F) F(u64s, roles, 4096) F(u64s, actors, 4096)
 #define GSRT_FIELDS_STOP(F) F(u32, exit_code, 255)
 
