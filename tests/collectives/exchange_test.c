@@ -1,0 +1,162 @@
+/* The exchange store: early pieces, any order of arrival, refusals, and that every payload is given back. And the link
+ * actor under back pressure: nothing lost, order kept, in the twin. */
+#include "actors/courier.h"
+#include "actors/twin.h"
+#include "collectives/exchange.h"
+#include "collectives/link_actor.h"
+
+#include <check.h>
+
+static gsrt_payload *payload_of(uint8_t content)
+{
+    gsrt_payload *payload = gsrt_payload_create(16);
+    ck_assert_ptr_nonnull(payload);
+    payload->data[0] = content;
+    return payload;
+}
+
+START_TEST(pieces_wait_for_their_exchange_in_any_order)
+{
+    gsrt_exchange_store *store = gsrt_exchange_store_create(3);
+    gsrt_payload *pieces[3] = {payload_of(0), payload_of(1), payload_of(2)};
+    ck_assert_int_eq(gsrt_exchange_store_put(store, 7, 1, 2, pieces[2]), GSRT_OK); /* of a later exchange */
+    ck_assert_int_eq(gsrt_exchange_store_put(store, 7, 0, 2, pieces[2]), GSRT_OK);
+    ck_assert(!gsrt_exchange_store_has(store, 7, 0, 6));
+    ck_assert_int_eq(gsrt_exchange_store_put(store, 7, 0, 1, pieces[1]), GSRT_OK);
+    ck_assert(gsrt_exchange_store_has(store, 7, 0, 6));
+    ck_assert(!gsrt_exchange_store_has(store, 7, 0, 7));
+    ck_assert(gsrt_exchange_store_has(store, 8, 0, 0)); /* nobody needed: complete */
+    ck_assert_ptr_eq(gsrt_exchange_store_get(store, 7, 0, 1), pieces[1]);
+    ck_assert_ptr_null(gsrt_exchange_store_get(store, 8, 0, 1));
+    gsrt_exchange_store_drop(store, 7, 0);
+    ck_assert_uint_eq(gsrt_exchange_store_count(store), 1);
+    ck_assert(gsrt_exchange_store_has(store, 7, 1, 4));
+    ck_assert_uint_eq(atomic_load(&pieces[1]->references), 1);
+    ck_assert_uint_eq(atomic_load(&pieces[2]->references), 2);
+    ck_assert_ptr_null(gsrt_exchange_store_free(store));
+    for (int i = 0; i < 3; i++) {
+        ck_assert_uint_eq(atomic_load(&pieces[i]->references), 1);
+        gsrt_payload_unref(pieces[i]);
+    }
+}
+END_TEST
+
+START_TEST(strangers_and_repetitions_are_refused)
+{
+    gsrt_exchange_store *store = gsrt_exchange_store_create(2);
+    gsrt_payload *piece = payload_of(0);
+    ck_assert_int_eq(gsrt_exchange_store_put(store, 1, 0, 2, piece), GSRT_EINVAL);
+    ck_assert_int_eq(gsrt_exchange_store_put(store, 1, 0, 0, NULL), GSRT_EINVAL);
+    ck_assert_int_eq(gsrt_exchange_store_put(store, 1, 0, 1, piece), GSRT_OK);
+    ck_assert_int_eq(gsrt_exchange_store_put(store, 1, 0, 1, piece), GSRT_EINVAL);
+    gsrt_exchange_store_free(store);
+    ck_assert_uint_eq(atomic_load(&piece->references), 1);
+    gsrt_payload_unref(piece);
+}
+END_TEST
+
+START_TEST(early_pieces_are_bounded)
+{
+    gsrt_exchange_store *store = gsrt_exchange_store_create(1);
+    gsrt_payload *piece = payload_of(0);
+    uint64_t step = 0;
+    while (gsrt_exchange_store_put(store, step, 0, 0, piece) == GSRT_OK && step < 1000000)
+        step++;
+    ck_assert_int_eq(gsrt_exchange_store_put(store, step, 0, 0, piece), GSRT_ELIMIT);
+    ck_assert_uint_eq(gsrt_exchange_store_count(store), step);
+    gsrt_exchange_store_free(store);
+    gsrt_payload_unref(piece);
+}
+END_TEST
+
+START_TEST(the_choice_follows_hops_and_bytes)
+{
+    ck_assert(gsrt_exchange_prefers_reduce(1000, 1000, 1));    /* one hop less for the same bytes */
+    ck_assert(gsrt_exchange_prefers_reduce(1000, 9000, 1));    /* still cheaper than a hop */
+    ck_assert(!gsrt_exchange_prefers_reduce(1000, 9000, 512)); /* many rows: bytes decide */
+    ck_assert(!gsrt_exchange_prefers_reduce(1000, 1000 + 200000, 1));
+}
+END_TEST
+
+/* ---- the link actor ---- */
+
+enum { LETTERS = 3000 };
+
+typedef struct receiver {
+    uint64_t next;
+} receiver;
+
+static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
+{
+    receiver *r = *(receiver **)state;
+    ck_assert_int_eq(message->kind, GSRT_KIND_PIECE);
+    ck_assert_uint_eq(((const gsrt_msg_piece *)message->body)->step, r->next);
+    ck_assert_uint_eq(message->payload->data[0], (uint8_t)r->next);
+    if (++r->next == LETTERS)
+        gsrt_node_finish(gsrt_node_of(self), 0);
+}
+
+static gsrt_status receiver_init(gsrt_actor *self, void *state, const void *arg)
+{
+    (void)self;
+    *(receiver **)state = *(receiver *const *)arg;
+    return GSRT_OK;
+}
+
+static void send_all(gsrt_actor *self, void *state, const gsrt_message *message)
+{
+    (void)state;
+    (void)message;
+    for (uint64_t i = 0; i < LETTERS; i++) {
+        gsrt_payload *payload = payload_of((uint8_t)i);
+        gsrt_status status = gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_REGION, 0, 1), GSRT_KIND_PIECE,
+                                               &(gsrt_msg_piece){.step = i}, payload);
+        gsrt_payload_unref(payload);
+        ck_assert_int_eq(status, GSRT_OK);
+    }
+}
+
+START_TEST(a_link_keeps_order_and_loses_nothing_under_back_pressure)
+{
+    static const gsrt_behaviour to = {
+        .name = "to", .state_bytes = sizeof(receiver *), .init = receiver_init, .receive = receive};
+    static const gsrt_behaviour from = {.name = "from", .state_bytes = 1, .receive = send_all};
+    gsrt_twin *twin;
+    gsrt_link_facts facts = {0};
+    receiver state = {0};
+    receiver *pointer = &state;
+    gsrt_address sender, target;
+    gsrt_twin_options options = {
+        .rank_count = 2, .seed = 1, .link = {.latency_ns = 1000, .bytes_per_ns = 0.1}, .message_ns = 10};
+    ck_assert_int_eq(gsrt_twin_create(&options, &twin), GSRT_OK);
+    ck_assert_int_eq(gsrt_node_spawn(gsrt_twin_node(twin, 1), &to, &pointer, &target), GSRT_OK);
+    gsrt_node *node = gsrt_twin_node(twin, 0);
+    ck_assert_int_eq(gsrt_link_actor_start(node, 1, &facts), GSRT_OK);
+    ck_assert_int_eq(gsrt_node_spawn(node, &from, NULL, &sender), GSRT_OK);
+    ck_assert_int_eq(gsrt_role_bind(node, gsrt_address_of_role(GSRT_ROLE_REGION, 0, 1), target), GSRT_OK);
+    ck_assert_int_eq(gsrt_node_post(node, sender, GSRT_KIND_PING, &(gsrt_msg_ping){.number = 1}, NULL), GSRT_OK);
+    (void)gsrt_twin_run(twin, UINT64_MAX, 10000000);
+    ck_assert_uint_eq(state.next, LETTERS);
+    ck_assert_uint_eq(facts.letters, LETTERS);
+    ck_assert_uint_eq(facts.payload_bytes, LETTERS * 16);
+    ck_assert_uint_gt(facts.stalls, 0); /* else this has shown nothing */
+    gsrt_twin_free(twin);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("exchange");
+    TCase *cases = tcase_create("exchange");
+    tcase_add_test(cases, pieces_wait_for_their_exchange_in_any_order);
+    tcase_add_test(cases, strangers_and_repetitions_are_refused);
+    tcase_add_test(cases, early_pieces_are_bounded);
+    tcase_add_test(cases, the_choice_follows_hops_and_bytes);
+    tcase_add_test(cases, a_link_keeps_order_and_loses_nothing_under_back_pressure);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
