@@ -64,6 +64,39 @@ plan() {
     same "$name"
 }
 
+# request FILE NUMBER: tokens and hashes of one request, without its number
+request() { grep "^{\"request\":$2," "$1" | sed 's/^{"request":[0-9]*,//'; }
+
+# among: the first request of the base alone, with seven others, and again behind a long prefix that is known
+among() {
+    local i common
+    scenario "$model" '{layers: [0, 4], ranks: [0, 1]}'
+    for i in 2 3 4 5 6 7; do
+        sed -i "/^contract/i\\    - {prompt_tokens: [1, $((400 + i)), $((260 + i))], max_tokens: $((10 + i)), temperature: 1, seed: $i, ignore_eos: true}" \
+            "$work/scenario.yaml"
+    done
+    rm -rf "$work/run-eight"
+    timeout 120 "$mpirun" -q -n 2 "$launch" "$work/scenario.yaml" -o "$work/run-eight" >"$work/out" 2>&1 || fail eight
+    cmp -s <(request "$work/run-base/tokens.jsonl" 0) <(request "$work/run-eight/tokens.jsonl" 0) || fail 'eight: request 0'
+    cmp -s <(request "$work/run-base/tokens.jsonl" 1) <(request "$work/run-eight/tokens.jsonl" 1) || fail 'eight: request 1'
+    common=$(seq -s ', ' 301 1 430)
+    sed -i "/prompt_tokens/d; /requests:/a\\    - {prompt_tokens: [1, $common], max_tokens: 9, ignore_eos: true}\n    - {prompt_tokens: [1, $common], max_tokens: 9, ignore_eos: true}" \
+        "$work/scenario.yaml"
+    rm -rf "$work/run-prefix"
+    timeout 120 "$mpirun" -q -n 2 "$launch" "$work/scenario.yaml" -o "$work/run-prefix" --set runtime.batch=1 \
+        >"$work/out" 2>&1 || fail prefix
+    cmp -s <(request "$work/run-prefix/tokens.jsonl" 0) <(request "$work/run-prefix/tokens.jsonl" 1) || fail 'prefix: answers'
+    grep -q '"prefix_tokens_reused":128' <(tr -d ' \n' <"$work/run-prefix/report.json") || fail 'prefix: nothing reused'
+    grep -q 'kept (18 of 18' "$work/out" || fail 'prefix: contract'
+    runs=$((runs + 2))
+}
+
+fail() {
+    cat "$work/out"
+    echo "$model: $1"
+    exit 1
+}
+
 if [ ! -f "$models/stories260K-f32.gguf" ]; then
     echo "no ../shared/data/models/stories260K (GSRT_SHARED_DATA)"
     exit 77
@@ -77,6 +110,7 @@ for dtype in f32 f16 bf16 q8_0 q4_0; do
     answer base 1
     plan split-8-uneven 8 '{layers: [0, 4], ranks: [0, 1, 2, 3, 4, 5, 6, 7], split: [3, 1, 1, 0, 1, 2, 1, 1]}'
     plan mixed 5 '{layers: [0, 1], ranks: [2, 0], split: [3, 5]}, {layers: [2, 4], ranks: [1, 4, 3]}'
+    among
 done
 
 model=$(realpath "$models/stories260K-q8_0.gguf")
