@@ -21,6 +21,9 @@ typedef struct gsrt_transport_events {
     /* A suspicion, at most once per peer, after what it had sent. GSRT_EPEER: lost; GSRT_ELINK: the link failed;
      * GSRT_ECANCELED: it said that it leaves. */
     void (*on_down)(void *arg, uint32_t peer, gsrt_status why);
+    /* A new incarnation of `peer` has connected and proved itself, which implies that the one before is dead (what was
+     * under way with that one is void, `on_down` may be said again). Messages can be posted to it. NULL: not wanted. */
+    void (*on_join)(void *arg, uint32_t peer, uint32_t incarnation);
 } gsrt_transport_events;
 
 typedef struct gsrt_transport_facts {
