@@ -101,10 +101,12 @@
 #define GSRT_FIELDS_ROLES(F) F(u64s, roles, 4096) F(u64s, actors, 4096)
 #define GSRT_FIELDS_STOP(F) F(u32, exit_code, 255)
 
-/* gateway -> scheduler: a request */
+/* gateway -> scheduler: a request; known: the answer's tokens that have been emitted before, which are computed again
+ * and emitted again, to be compared */
 #define GSRT_FIELDS_SUBMIT(F)                                                                                          \
     F(u32, request, GSRT_REQUEST_COUNT_MAX)                                                                            \
     F(u32s, prompt, GSRT_CONTEXT_MAX)                                                                                  \
+    F(u32s, known, GSRT_CONTEXT_MAX)                                                                                   \
     F(u32, max_tokens, GSRT_CONTEXT_MAX)                                                                               \
     F(f32, temperature, 0)                                                                                             \
     F(u32, top_k, 0)                                                                                                   \

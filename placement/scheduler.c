@@ -17,7 +17,9 @@ typedef struct request {
     uint32_t computed;     /* positions whose KV is complete */
     uint32_t noted_blocks; /* leading full blocks that were offered to the prefix table */
     uint32_t prefix_count; /* positions reused at admission */
-    uint32_t emitted;      /* TOKENs drawn */
+    uint32_t known_count;  /* of the answer, given with the request: computed again, and compared by the gateway */
+    uint32_t drawn;        /* of the answer: tokens whose logits have come back */
+    uint32_t emitted;      /* TOKENs drawn by the owner */
     uint32_t block_count;
     bool is_ignoring_eos, is_logits_wanted;
     float temperature, top_p;
@@ -34,8 +36,8 @@ typedef struct flight {
     uint32_t sequence_count, wanted_count;
     struct {
         request *request;
-        uint32_t row_count, wanted_first, wanted_count;
-        bool is_sampled; /* its last wanted row draws a token */
+        uint32_t row_count, end;                            /* rows up to position `end`, not included */
+        uint32_t wanted_first, wanted_count, sampled_count; /* the last sampled_count of the wanted rows draw a token */
     } sequences[GSRT_BATCH_SEQUENCES_MAX];
 } flight;
 
@@ -137,9 +139,38 @@ static bool is_known(const gsrt_scheduler *scheduler, uint32_t number)
     return false;
 }
 
+static bool is_stop(const gsrt_scheduler *scheduler, uint32_t token)
+{
+    for (uint32_t i = 0; i < scheduler->options.stop_count; i++) {
+        if (scheduler->stops[i] == token)
+            return true;
+    }
+    return false;
+}
+
+/* The answer of `r` ends with its token number `index`. */
+static bool is_end(const gsrt_scheduler *scheduler, const request *r, uint32_t index)
+{
+    return index + 1 == r->max_tokens ||
+           (!r->is_ignoring_eos && is_stop(scheduler, r->tokens[r->prompt_count + index]));
+}
+
+/* The known tokens end the answer: nothing is left to draw. */
+static bool is_complete(const gsrt_scheduler *scheduler, const request *r)
+{
+    return r->known_count > 0 && is_end(scheduler, r, r->known_count - 1);
+}
+
+/* Positions that are computed before the first new token: the last one of a complete answer never was. */
+static uint32_t prefill_end(const gsrt_scheduler *scheduler, const request *r)
+{
+    return r->prompt_count + r->known_count - (is_complete(scheduler, r) ? 1 : 0);
+}
+
 gsrt_status gsrt_scheduler_submit(gsrt_scheduler *scheduler, const gsrt_msg_submit *submit)
 {
-    if (submit->prompt_count == 0 || submit->max_tokens == 0 || is_known(scheduler, submit->request))
+    if (submit->prompt_count == 0 || submit->max_tokens == 0 || submit->known_count > submit->max_tokens ||
+        is_known(scheduler, submit->request))
         return GSRT_EINVAL;
     if (scheduler->request_count == scheduler->request_capacity) {
         uint32_t capacity = scheduler->request_capacity == 0 ? 16 : scheduler->request_capacity * 2;
@@ -160,7 +191,8 @@ gsrt_status gsrt_scheduler_submit(gsrt_scheduler *scheduler, const gsrt_msg_subm
                    .finish = GSRT_FINISH_REFUSED,
                    .max_tokens = submit->max_tokens,
                    .prompt_count = submit->prompt_count,
-                   .token_count = submit->prompt_count,
+                   .token_count = submit->prompt_count + submit->known_count,
+                   .known_count = submit->known_count,
                    .is_ignoring_eos = submit->is_ignoring_eos,
                    .is_logits_wanted = submit->is_logits_wanted,
                    .temperature = submit->temperature,
@@ -177,6 +209,14 @@ gsrt_status gsrt_scheduler_submit(gsrt_scheduler *scheduler, const gsrt_msg_subm
             return GSRT_ENOMEM;
         }
         memcpy(r->tokens, submit->prompt, submit->prompt_count * sizeof *r->tokens);
+        if (submit->known_count > 0)
+            memcpy(r->tokens + submit->prompt_count, submit->known, submit->known_count * sizeof *r->tokens);
+        for (uint32_t i = 0; i + 1 < submit->known_count; i++) {
+            if (is_end(scheduler, r, i)) { /* nothing can follow it */
+                request_free(r);
+                return GSRT_EINVAL;
+            }
+        }
     }
     scheduler->requests[scheduler->request_count++] = r;
     return GSRT_OK;
@@ -267,12 +307,14 @@ static void draft_add(draft *d, flight *f, request *r, uint32_t row_count)
     f->sequences[sequence].request = r;
     f->sequences[sequence].row_count = row_count;
     f->sequences[sequence].wanted_first = d->wanted_count;
-    f->sequences[sequence].is_sampled = end == r->token_count;
+    f->sequences[sequence].end = end;
+    f->sequences[sequence].sampled_count = 0;
     for (uint32_t i = 0; i < row_count; i++) {
-        bool is_last = r->issued + i + 1 == r->token_count;
+        bool is_sampled = r->issued + i + 1 >= r->prompt_count; /* a token follows this position */
         d->tokens[d->row_count] = r->tokens[r->issued + i];
-        if (is_last || r->is_logits_wanted)
-            draft_want(d, r, d->row_count, is_last);
+        if (is_sampled || r->is_logits_wanted)
+            draft_want(d, r, d->row_count, is_sampled);
+        f->sequences[sequence].sampled_count += is_sampled ? 1 : 0;
         d->row_count += 1;
     }
     f->sequences[sequence].wanted_count = d->wanted_count - f->sequences[sequence].wanted_first;
@@ -302,9 +344,9 @@ static bool draft_step(gsrt_scheduler *scheduler, flight *f)
     uint32_t prompt_rows = scheduler->options.prefill_chunk;
     for (uint32_t i = scheduler->live_first; i < scheduler->request_count && prompt_rows > 0; i++) {
         request *r = scheduler->requests[i];
-        if (r->state != PREFILL || r->issued >= r->prompt_count || !has_room(d, r))
+        if (r->state != PREFILL || r->issued >= prefill_end(scheduler, r) || !has_room(d, r))
             continue;
-        uint32_t rows = r->prompt_count - r->issued;
+        uint32_t rows = prefill_end(scheduler, r) - r->issued;
         rows = rows < prompt_rows ? rows : prompt_rows;
         rows = rows < GSRT_BATCH_ROWS_MAX - d->row_count ? rows : GSRT_BATCH_ROWS_MAX - d->row_count;
         draft_add(d, f, r, rows);
@@ -365,26 +407,22 @@ static void note_blocks(gsrt_scheduler *scheduler, request *r)
     }
 }
 
-static bool is_stop(const gsrt_scheduler *scheduler, uint32_t token)
+/* Token number `index` of the answer: new, or one that was known and has been computed again. The latter is taken as it
+ * came: whoever emits it compares. */
+static void take_token(gsrt_scheduler *scheduler, request *r, uint32_t index, uint32_t token, uint64_t low,
+                       uint64_t high)
 {
-    for (uint32_t i = 0; i < scheduler->options.stop_count; i++) {
-        if (scheduler->stops[i] == token)
-            return true;
-    }
-    return false;
-}
-
-static void accept_token(gsrt_scheduler *scheduler, request *r, uint32_t token, uint64_t low, uint64_t high)
-{
-    uint32_t index = r->token_count - r->prompt_count;
-    r->tokens[r->token_count++] = token;
+    r->tokens[r->prompt_count + index] = token;
     r->hashes[2 * index] = low;
     r->hashes[2 * index + 1] = high;
-    r->state = DECODE;
-    if (!r->is_ignoring_eos && is_stop(scheduler, token))
-        finish(scheduler, r, GSRT_FINISH_STOP);
-    else if (index + 1 == r->max_tokens)
-        finish(scheduler, r, GSRT_FINISH_LENGTH);
+    r->drawn = index + 1;
+    if (index >= r->known_count) {
+        r->token_count += 1;
+        r->state = DECODE;
+    }
+    if (r->drawn < r->known_count || !is_end(scheduler, r, index))
+        return;
+    finish(scheduler, r, is_stop(scheduler, token) && !r->is_ignoring_eos ? GSRT_FINISH_STOP : GSRT_FINISH_LENGTH);
 }
 
 gsrt_status gsrt_scheduler_tokens(gsrt_scheduler *scheduler, const gsrt_msg_tokens *tokens)
@@ -397,10 +435,12 @@ gsrt_status gsrt_scheduler_tokens(gsrt_scheduler *scheduler, const gsrt_msg_toke
         request *r = f->sequences[i].request;
         r->computed += f->sequences[i].row_count;
         note_blocks(scheduler, r);
-        if (f->sequences[i].is_sampled) {
-            uint32_t at = f->sequences[i].wanted_first + f->sequences[i].wanted_count - 1;
-            accept_token(scheduler, r, tokens->tokens[at], tokens->hash_lows[at], tokens->hash_highs[at]);
-        }
+        uint32_t count = f->sequences[i].sampled_count;
+        uint32_t first = f->sequences[i].wanted_first + f->sequences[i].wanted_count - count;
+        uint32_t index = f->sequences[i].end + 1 - count - r->prompt_count; /* of the first one's token */
+        for (uint32_t k = 0; k < count && r->state != FINISHED; k++)
+            take_token(scheduler, r, index + k, tokens->tokens[first + k], tokens->hash_lows[first + k],
+                       tokens->hash_highs[first + k]);
     }
     scheduler->flight_first = (scheduler->flight_first + 1) % scheduler->options.window;
     scheduler->flight_count -= 1;
@@ -414,7 +454,7 @@ static bool poll_answers(gsrt_scheduler *scheduler, gsrt_scheduler_action *out)
     for (uint32_t i = scheduler->live_first; i < scheduler->request_count; i++) {
         request *r = scheduler->requests[i];
         uint32_t index = r->emitted;
-        if (r->prompt_count + index < r->token_count) {
+        if (index < r->drawn) {
             out->kind = GSRT_KIND_TOKEN;
             out->token = (gsrt_msg_token){.request = r->number,
                                           .index = index,
@@ -465,7 +505,7 @@ bool gsrt_scheduler_check(const gsrt_scheduler *scheduler)
         const request *r = scheduler->requests[i];
         if (r->state == PREFILL || r->state == DECODE) {
             if (r->block_count != gsrt_kv_blocks_of(r->prompt_count + r->max_tokens) || r->computed > r->issued ||
-                r->issued > r->token_count)
+                r->issued > r->token_count || r->emitted > r->drawn || r->drawn + r->prompt_count > r->token_count)
                 return false;
             for (uint32_t b = 0; b < r->block_count; b++) {
                 if (gsrt_block_pool_is_free(scheduler->pool, r->blocks[b]))

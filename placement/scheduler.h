@@ -9,7 +9,8 @@
  *
  * A request:  WAITING -> PREFILL -> DECODE -> FINISHED
  *   WAITING   nothing is reserved
- *   PREFILL   all its KV blocks are reserved; computed < prompt length
+ *   PREFILL   all its KV blocks are reserved; the prompt, and tokens of its answer that were known at submission (after
+ *             a restart), are being computed; a known token is drawn and emitted again, for whoever compares
  *   DECODE    the next row is its newest token; at most one row in flight
  *
  * Invariants (gsrt_scheduler_check):
@@ -61,7 +62,8 @@ typedef struct gsrt_scheduler_action {
 GSRT_MUST_CHECK gsrt_status gsrt_scheduler_create(const gsrt_scheduler_options *options, gsrt_scheduler **out);
 gsrt_scheduler *gsrt_scheduler_free(gsrt_scheduler *scheduler);
 
-/* Event: a request; copied. GSRT_OK | GSRT_EINVAL (number taken, empty prompt) | GSRT_ENOMEM. */
+/* Event: a request; copied. GSRT_OK | GSRT_EINVAL (number taken, empty prompt, known tokens after the end of an answer)
+ * | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt_scheduler_submit(gsrt_scheduler *scheduler, const gsrt_msg_submit *submit);
 /* Event: a step came back. GSRT_OK | GSRT_EINVAL (not the oldest step in flight, or a wrong number of entries). */
 GSRT_MUST_CHECK gsrt_status gsrt_scheduler_tokens(gsrt_scheduler *scheduler, const gsrt_msg_tokens *tokens);

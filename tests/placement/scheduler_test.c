@@ -143,6 +143,52 @@ static gsrt_scheduler_options usual(void)
                                     .stop_count = 1};
 }
 
+/* After a restart: whatever is known of the answer is drawn again, then the answer goes on to its end, once. */
+START_TEST(known_tokens_are_drawn_again)
+{
+    enum { PROMPT = 70, ANSWER = 20 };
+    for (uint32_t known_count = 0; known_count <= ANSWER; known_count++) {
+        gsrt_scheduler_options options = usual();
+        options.prefill_chunk = 1 + known_count * 5;
+        options.window = 1 + known_count % 3;
+        world *w = world_create(&options);
+        uint32_t prompt[PROMPT], known[ANSWER];
+        for (uint32_t i = 0; i < PROMPT; i++)
+            prompt[i] = 3 + i;
+        for (uint32_t i = 0; i < known_count; i++)
+            known[i] = next_token(0, PROMPT + i - 1);
+        gsrt_msg_submit message = {.prompt = prompt,
+                                   .prompt_count = PROMPT,
+                                   .known = known,
+                                   .known_count = known_count,
+                                   .max_tokens = ANSWER,
+                                   .is_ignoring_eos = true};
+        ck_assert_int_eq(gsrt_scheduler_submit(w->scheduler, &message), GSRT_OK);
+        run_out(w);
+        check_answer(w, 0, PROMPT, ANSWER);
+        ck_assert_uint_eq(w->rows, PROMPT + ANSWER - 1);
+        world_free(w);
+    }
+}
+END_TEST
+
+START_TEST(known_tokens_that_cannot_be_are_refused)
+{
+    gsrt_scheduler_options options = usual();
+    world *w = world_create(&options);
+    uint32_t prompt[] = {5}, known[] = {7, STOP, 9, 11};
+    gsrt_msg_submit message = {.prompt = prompt, .prompt_count = 1, .known = known, .known_count = 3, .max_tokens = 10};
+    ck_assert_int_eq(gsrt_scheduler_submit(w->scheduler, &message), GSRT_EINVAL); /* goes on after its end */
+    message.known_count = 4;
+    message.max_tokens = 3;
+    ck_assert_int_eq(gsrt_scheduler_submit(w->scheduler, &message), GSRT_EINVAL);
+    message.known_count = 2;
+    message.max_tokens = 10;
+    ck_assert_int_eq(gsrt_scheduler_submit(w->scheduler, &message), GSRT_OK); /* its end was known */
+    world_free(w);
+}
+END_TEST
+
 START_TEST(one_request_is_prefilled_in_chunks_then_decoded)
 {
     gsrt_scheduler_options options = usual();
@@ -310,6 +356,8 @@ int main(void)
 {
     Suite *suite = suite_create("scheduler");
     TCase *cases = tcase_create("scheduler");
+    tcase_add_test(cases, known_tokens_are_drawn_again);
+    tcase_add_test(cases, known_tokens_that_cannot_be_are_refused);
     tcase_add_test(cases, one_request_is_prefilled_in_chunks_then_decoded);
     tcase_add_test(cases, requests_are_decoded_together);
     tcase_add_test(cases, a_known_prefix_is_reused_in_whole_blocks_but_the_last_row);
