@@ -21,6 +21,7 @@
 typedef struct gsrt_deposit {
     uint32_t epoch; /* 0: none was made */
     uint32_t rank_count;
+    uint64_t ballot; /* of the acknowledgement; health/membership.h gives it meaning, a keeper only returns it */
     uint32_t incarnations[GSRT_RANK_COUNT_MAX]; /* [rank_count] of the members; GSRT_NOT_A_MEMBER */
 } gsrt_deposit;
 
