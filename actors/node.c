@@ -22,6 +22,7 @@ static void node_init(gsrt_node *node, const gsrt_node_options *options)
     if (node->options.clock_ns == NULL)
         node->options.clock_ns = monotonic_ns;
     node->transport = options->transport;
+    node->slowness = 1;
     node->prefix = gsrt_address_of_actor(options->rank, options->incarnation, 0) >> 32;
     atomic_init(&node->exit_code, GSRT__EXIT_CODE_NONE);
     atomic_init(&node->is_finished, false);
@@ -174,6 +175,16 @@ static bool call_is_any(const gsrt__call *call, uint32_t rank)
     return true;
 }
 
+static void lose(gsrt_node *node, uint32_t rank)
+{
+    gsrt__wire_drop_pending(node, rank);
+    fail_calls(node, call_is_of_rank, rank, GSRT_EXIT_RANK_LOST);
+    gsrt__relations_rank_lost(node, rank);
+    gsrt__directory_rank_lost(node, rank);
+    gsrt__wire_release_held(node, UINT64_MAX);
+    gsrt__refused_wake(node, &node->peers[rank].refused);
+}
+
 void gsrt_node_rank_lost(gsrt_node *node, uint32_t rank)
 {
     if (rank >= node->options.rank_count || rank == node->options.rank || node->peers[rank].is_lost)
@@ -181,12 +192,7 @@ void gsrt_node_rank_lost(gsrt_node *node, uint32_t rank)
     node->peers[rank].is_lost = true;
     if (node->transport != NULL)
         node->transport->ops->cut(node->transport, rank);
-    gsrt__wire_drop_pending(node, rank);
-    fail_calls(node, call_is_of_rank, rank, GSRT_EXIT_RANK_LOST);
-    gsrt__relations_rank_lost(node, rank);
-    gsrt__directory_rank_lost(node, rank);
-    gsrt__wire_release_held(node, UINT64_MAX);
-    gsrt__refused_wake(node, &node->peers[rank].refused);
+    lose(node, rank);
 }
 
 void gsrt_node_on_suspect(gsrt_node *node, void (*on_suspect)(void *arg, uint32_t rank, gsrt_status why), void *arg)
@@ -207,8 +213,36 @@ void gsrt_node_set_epoch(gsrt_node *node, uint32_t epoch)
 
 void gsrt_node_set_incarnation(gsrt_node *node, uint32_t rank, uint32_t incarnation)
 {
-    if (rank < node->options.rank_count && rank != node->options.rank && incarnation <= UINT8_MAX)
-        node->peers[rank].incarnation = (uint8_t)incarnation;
+    if (rank >= node->options.rank_count || rank == node->options.rank || incarnation > UINT8_MAX ||
+        incarnation == node->peers[rank].incarnation)
+        return;
+    if (!node->peers[rank].is_lost) {
+        node->peers[rank].is_lost = true; /* what its loss makes the node say must not go to the new one */
+        lose(node, rank);
+    }
+    node->peers[rank].is_lost = false;
+    node->peers[rank].incarnation = (uint8_t)incarnation;
+}
+
+void gsrt_node_on_join(gsrt_node *node, void (*on_join)(void *arg, uint32_t rank, uint32_t incarnation), void *arg)
+{
+    node->on_join = on_join;
+    node->on_join_arg = arg;
+}
+
+void gsrt_node_set_recorder(gsrt_node *node, const gsrt_node_recorder *recorder)
+{
+    node->options.recorder = *recorder;
+}
+
+void gsrt_node_set_slowness(gsrt_node *node, double slowness)
+{
+    node->slowness = slowness;
+}
+
+double gsrt_node_slowness(const gsrt_node *node)
+{
+    return node->slowness;
 }
 
 /* ---- check ---- */

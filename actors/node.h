@@ -70,8 +70,18 @@ void gsrt_node_on_suspect(gsrt_node *node, void (*on_suspect)(void *arg, uint32_
  * counted, waiting ones too; open calls end in DOWN (GSRT_EXIT_EPOCH); all roles are unbound, to be bound anew. */
 void gsrt_node_set_epoch(gsrt_node *node, uint32_t epoch);
 /* The incarnation of a rank's process in this view; at first that of the node itself. Messages of others are refused.
- */
+ * Another one than before implies that the one before is lost (as gsrt_node_rank_lost, but the transport, which has
+ * said on_join, is not told); the new one is not. */
 void gsrt_node_set_incarnation(gsrt_node *node, uint32_t rank, uint32_t incarnation);
+/* Called when the transport has connected with a new incarnation of a peer; default (NULL): it is believed
+ * (gsrt_node_set_incarnation). */
+void gsrt_node_on_join(gsrt_node *node, void (*on_join)(void *arg, uint32_t rank, uint32_t incarnation), void *arg);
+
+/* Who is told of the node's messages, events and actions from now on; at first that of its options. Copied. */
+void gsrt_node_set_recorder(gsrt_node *node, const gsrt_node_recorder *recorder);
+/* How many times as long modelled work takes here, >= 1: other than 1 only in the twin (gsrt_twin_slow). */
+void gsrt_node_set_slowness(gsrt_node *node, double slowness);
+double gsrt_node_slowness(const gsrt_node *node);
 
 /* An actor that lived here (or was born here) is on `rank` now: messages for it are forwarded, and their senders' ranks
  * told, until `rank` is lost. The actor must have ended here. GSRT_OK | GSRT_EINVAL | GSRT_ESTATE: it is here |

@@ -180,6 +180,9 @@ struct gsrt_node {
     gsrt__peer *peers; /* [rank_count]; owned */
     void (*on_suspect)(void *arg, uint32_t rank, gsrt_status why);
     void *on_suspect_arg;
+    void (*on_join)(void *arg, uint32_t rank, uint32_t incarnation);
+    void *on_join_arg;
+    double slowness;
 
     pthread_mutex_t foreign_lock;
     gsrt__foreign *foreign;       /* [GSRT_FOREIGN_COUNT_MAX]; guarded by foreign_lock */

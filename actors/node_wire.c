@@ -476,9 +476,18 @@ static void on_down(void *arg, uint32_t rank, gsrt_status why)
         gsrt_node_rank_lost(node, rank);
 }
 
+static void on_join(void *arg, uint32_t rank, uint32_t incarnation)
+{
+    gsrt_node *node = arg;
+    if (node->on_join != NULL)
+        node->on_join(node->on_join_arg, rank, incarnation);
+    else
+        gsrt_node_set_incarnation(node, rank, incarnation);
+}
+
 void gsrt__wire_listen(gsrt_node *node)
 {
     gsrt_transport_events events = {
-        .arg = node, .on_receive = on_receive, .on_writable = on_writable, .on_down = on_down};
+        .arg = node, .on_receive = on_receive, .on_writable = on_writable, .on_down = on_down, .on_join = on_join};
     gsrt_transport_listen(node->transport, &events);
 }

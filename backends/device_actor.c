@@ -75,6 +75,9 @@ static void start_in_twin(gsrt_actor *self, device_state *d, entry *e, gsrt_job 
 {
     gsrt_job_cost cost = gsrt_job_cost_of(job);
     e->work_ns = gsrt_device_model_ns(&d->options.model, &cost);
+    double slowness = gsrt_node_slowness(gsrt_node_of(self));
+    if (slowness > 1)
+        e->work_ns = (uint64_t)((double)e->work_ns * slowness);
     e->status = GSRT_OK;
     if (d->options.device != NULL) {
         e->status = gsrt_device_submit(d->options.device, job);
