@@ -16,6 +16,9 @@ typedef struct device_state {
     gsrt_device_actor_options options;
     uint64_t free_at_ns; /* twin: when the device has done what it was given */
     entry entries[JOBS_MAX];
+    gsrt_address drain_from; /* who wants to know when no job is left; GSRT_NOBODY */
+    uint64_t drain_call;
+    uint32_t drain_epoch;
 } device_state;
 
 uint64_t gsrt_device_model_ns(const gsrt_device_model *model, const gsrt_job_cost *cost)
@@ -57,6 +60,22 @@ static void answer(gsrt_actor *self, entry *e, uint64_t job, gsrt_status status,
     gsrt_msg_job_done done = {.job = job, .status = (uint32_t)status, .work_ns = work_ns};
     gsrt_status replied = gsrt_reply(self, e->from, e->call, GSRT_KIND_JOB_DONE, &done, NULL);
     e->job = 0;
+    if (replied != GSRT_OK)
+        gsrt_exit(self, GSRT_EXIT_CRASH);
+}
+
+/* Whoever waits for the last job to end, is told. */
+static void tell_if_drained(gsrt_actor *self, device_state *d)
+{
+    if (d->drain_from == GSRT_NOBODY)
+        return;
+    for (uint32_t i = 0; i < JOBS_MAX; i++) {
+        if (d->entries[i].job != 0)
+            return;
+    }
+    gsrt_msg_drained drained = {.epoch = d->drain_epoch};
+    gsrt_status replied = gsrt_reply(self, d->drain_from, d->drain_call, GSRT_KIND_DRAINED, &drained, NULL);
+    d->drain_from = GSRT_NOBODY;
     if (replied != GSRT_OK)
         gsrt_exit(self, GSRT_EXIT_CRASH);
 }
@@ -110,6 +129,10 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
             if (status != GSRT_OK)
                 answer(self, e, pointer, status, 0);
         }
+    } else if (message->kind == GSRT_KIND_DRAIN) {
+        d->drain_from = message->from;
+        d->drain_call = message->call;
+        d->drain_epoch = ((const gsrt_msg_drain *)message->body)->epoch;
     } else if (message->kind == GSRT_KIND_JOB_DONE) {
         const gsrt_msg_job_done *done = message->body;
         entry *e = find(d, done->job);
@@ -121,6 +144,7 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
         if (e != NULL)
             answer(self, e, job, e->status, e->work_ns);
     }
+    tell_if_drained(self, d);
 }
 
 static const gsrt_behaviour device_behaviour = {

@@ -3,7 +3,8 @@
  *
  * In the real world the device computes on its own threads and its completion comes back as a foreign post, so the node
  * never waits for a matrix. In the twin the job is computed at once (numerics on) or not at all (off), and JOB_DONE
- * comes at the modelled time, one job after the other.
+ * comes at the modelled time, one job after the other. A DRAIN (a call) is answered by DRAINED when no job is left: at
+ * a change of views a job whose answer nobody waits for any more still runs, and what it uses must not be freed.
  *
  * Legal order: bridge_init, create the device with done = gsrt_device_bridge_done and done_arg = &bridge, start; free
  * the node before the device, the device before the bridge.

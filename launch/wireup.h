@@ -8,6 +8,7 @@
 #define GSRT_LAUNCH_WIREUP_H
 
 #include "base/diag.h"
+#include "mailbox/keepers.h"
 #include "mailbox/secret.h"
 #include "mailbox/transport.h"
 
@@ -25,6 +26,7 @@ typedef struct gsrt_wireup {
     char **hosts;              /* [host_count]: host names; owned */
     gsrt_secret secret;        /* of the job */
     gsrt_transport *transport; /* owned until it is taken (set it to NULL then) */
+    gsrt_keepers *keepers;     /* NULL: nobody keeps this process */
     char near_lane[64];        /* how messages go to another rank of this host ("sysv/memory"); "" without one */
     char far_lane[64];         /* how they go to another host; "" without one */
 } gsrt_wireup;

@@ -17,6 +17,9 @@
 
 #define GSRT_NOT_A_MEMBER UINT32_MAX
 
+/* Exit code of a worker that cannot go on and wants its next incarnation. Not one of the codes that users see. */
+enum { GSRT_EXIT_AGAIN = 86 };
+
 /* What a keeper holds for its worker: the last view that the worker knew. */
 typedef struct gsrt_deposit {
     uint32_t epoch; /* 0: none was made */

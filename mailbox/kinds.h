@@ -29,6 +29,17 @@
     K(ACK, 10, ack, WIRE)                                                                                              \
     K(PING, 11, ping, WIRE)                                                                                            \
     K(PONG, 12, pong, WIRE)                                                                                            \
+    /* membership and its consequences: good in any epoch */                                                           \
+    K(MEMBERSHIP, 13, membership, WIRE)                                                                                \
+    K(VIEW, 14, view, LOCAL)                                                                                           \
+    K(PRESENT, 15, present, WIRE)                                                                                      \
+    K(END, 16, end, WIRE)                                                                                              \
+    K(VERDICT, 17, verdict, LOCAL)                                                                                     \
+    K(SUSPECT, 18, suspect, LOCAL)                                                                                     \
+    K(JOINED, 19, joined, LOCAL)                                                                                       \
+    K(WORD, 20, word, LOCAL)                                                                                           \
+    K(DEPOSITED, 21, deposited, LOCAL)                                                                                 \
+    K(UNREACHABLE, 22, unreachable, LOCAL)                                                                             \
     /* a run */                                                                                                        \
     K(START, 32, start, WIRE)                                                                                          \
     K(READY, 33, ready, WIRE)                                                                                          \
@@ -47,7 +58,9 @@
     K(TOKEN, 71, token, WIRE)                                                                                          \
     K(FINISHED, 72, finished, WIRE)                                                                                    \
     K(LOGITS, 73, logits, WIRE)                                                                                        \
-    K(CARRY, 74, carry, LOCAL)
+    K(CARRY, 74, carry, LOCAL)                                                                                         \
+    K(DRAIN, 75, drain, LOCAL)                                                                                         \
+    K(DRAINED, 76, drained, LOCAL)
 
 /* a call, a monitor or a link has ended: subject is gone. call = of the open call that ends with it, 0 for a monitor */
 #define GSRT_FIELDS_DOWN(F) F(u64, subject, 0) F(u64, call, 0) F(u32, reason, 0)
@@ -63,9 +76,56 @@
 #define GSRT_FIELDS_PING(F) F(u64, number, 0) F(bytes, data, GSRT_BODY_BYTES_MAX - 64)
 #define GSRT_FIELDS_PONG(F) F(u64, number, 0) F(bytes, data, GSRT_BODY_BYTES_MAX - 64)
 
-/* node 0 -> every node: the run directory exists */
-#define GSRT_FIELDS_START(F) F(text, directory, 4096)
-/* every node -> node 0, in answer: its part is loaded (region: its address, or nobody), or why not (exit_code != 0) */
+/* member actor -> member actor: a gsrt_membership_message (health/membership.h) */
+#define GSRT_FIELDS_MEMBERSHIP(F)                                                                                      \
+    F(u32, type, 255)                                                                                                  \
+    F(u32, from_rank, GSRT_RANK_COUNT_MAX)                                                                             \
+    F(u32, from_incarnation, 0)                                                                                        \
+    F(u32, rank, GSRT_RANK_COUNT_MAX)                                                                                  \
+    F(u32, incarnation, 0)                                                                                             \
+    F(u32, epoch, 0)                                                                                                   \
+    F(u64, ballot, 0)                                                                                                  \
+    F(u64, accepted_ballot, 0)                                                                                         \
+    F(u64, time_ns, 0)                                                                                                 \
+    F(u32, value_epoch, 0)                                                                                             \
+    F(boolean, is_leased, 0)                                                                                           \
+    F(u32s, incarnations, GSRT_RANK_COUNT_MAX)
+/* what transport and keepers tell (mailbox/transport.h, mailbox/keepers.h) -> the member actor */
+#define GSRT_FIELDS_SUSPECT(F) F(u32, rank, GSRT_RANK_COUNT_MAX) F(u32, why, 255)
+#define GSRT_FIELDS_JOINED(F) F(u32, rank, GSRT_RANK_COUNT_MAX) F(u32, incarnation, 0)
+#define GSRT_FIELDS_WORD(F)                                                                                            \
+    F(u32, rank, GSRT_RANK_COUNT_MAX)                                                                                  \
+    F(u32, incarnation, 0)                                                                                             \
+    F(boolean, is_last, 0)                                                                                             \
+    F(boolean, was_ordered, 0)                                                                                         \
+    F(u64, ballot, 0)                                                                                                  \
+    F(u32, epoch, 0)                                                                                                   \
+    F(u32s, incarnations, GSRT_RANK_COUNT_MAX)
+#define GSRT_FIELDS_DEPOSITED(F) F(u32, epoch, 0)
+#define GSRT_FIELDS_UNREACHABLE(F) F(u32, rank, GSRT_RANK_COUNT_MAX) F(u32, incarnation, 0)
+/* membership -> the root of its rank: a view was agreed on and has begun; incarnations[rank] of its members,
+ * GSRT_NOT_A_MEMBER of the others */
+#define GSRT_FIELDS_VIEW(F)                                                                                            \
+    F(u32, epoch, 0) F(u32, leader, GSRT_RANK_COUNT_MAX) F(u32s, incarnations, GSRT_RANK_COUNT_MAX)
+/* a root -> the leader's root: this rank has begun that view, and nothing of the one before still runs here */
+#define GSRT_FIELDS_PRESENT(F) F(u32, rank, GSRT_RANK_COUNT_MAX) F(u32, epoch, 0)
+
+/* leader -> every node: the run is over */
+#define GSRT_FIELDS_END(F) F(u32, exit_code, 255)
+/* whoever wrote the report -> the leader's root: the run may end with this code */
+#define GSRT_FIELDS_VERDICT(F) F(u32, exit_code, 255)
+
+/* leader -> every node: where the run directory is, and the plan of this view (placement/fallback.h: gsrt_plan_carrier)
+ */
+#define GSRT_FIELDS_START(F)                                                                                           \
+    F(text, directory, 4096)                                                                                           \
+    F(u32s, layers, 2 * GSRT_STAGE_COUNT_MAX)                                                                          \
+    F(u32s, member_counts, GSRT_STAGE_COUNT_MAX)                                                                       \
+    F(u32s, ranks, GSRT_RANK_COUNT_MAX)                                                                                \
+    F(u32s, shares, GSRT_RANK_COUNT_MAX)                                                                               \
+    F(u32s, spares, GSRT_RANK_COUNT_MAX)                                                                               \
+    F(u32, exchange, 255)
+/* every node -> leader, in answer: its part is loaded (region: its address, or nobody), or why not (exit_code != 0) */
 #define GSRT_FIELDS_READY(F)                                                                                           \
     F(u32, rank, GSRT_RANK_COUNT_MAX) F(u64, region, 0) F(u32, exit_code, 255) F(text, why, 2048)
 #define GSRT_FIELDS_ASK_FACTS(F) F(u32, rank, GSRT_RANK_COUNT_MAX)
@@ -99,6 +159,7 @@
     F(f64, temperature_c, 0)
 /* node 0 -> every node: who plays which role */
 #define GSRT_FIELDS_ROLES(F) F(u64s, roles, 4096) F(u64s, actors, 4096)
+/* anyone -> a supervisor: end, and your children before */
 #define GSRT_FIELDS_STOP(F) F(u32, exit_code, 255)
 
 /* gateway -> scheduler: a request; known: the answer's tokens that have been emitted before, which are computed again
@@ -136,6 +197,9 @@
 #define GSRT_FIELDS_ACTIVATION(F) F(u64, step, 0)
 /* member -> member; payload: the member's piece of exchange number `exchange` of the step, in the slot's format */
 #define GSRT_FIELDS_PIECE(F) F(u64, step, 0) F(u32, exchange, 65535) F(u32, member, GSRT_GROUP_RANKS_MAX)
+/* root -> device: answered by DRAINED when it has no job left */
+#define GSRT_FIELDS_DRAIN(F) F(u32, epoch, 0)
+#define GSRT_FIELDS_DRAINED(F) F(u32, epoch, 0)
 /* region -> device: pointer to a gsrt_job; answered by JOB_DONE */
 #define GSRT_FIELDS_JOB(F) F(u64, job, 0)
 #define GSRT_FIELDS_JOB_DONE(F) F(u64, job, 0) F(u32, status, 255) F(u64, work_ns, 0)

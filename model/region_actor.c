@@ -15,6 +15,7 @@ typedef enum region_phase { IDLE, COMPUTING, EXCHANGING } region_phase;
 typedef struct region {
     gsrt_region_options options;
     region_phase phase;
+    uint32_t epoch;                   /* in which it was started: in a later one it does nothing but wait for its end */
     gsrt__step *first, *last;         /* steps received; `first` is in hand unless IDLE */
     gsrt_exchange_store *pieces;      /* of the group */
     gsrt_exchange_store *activations; /* of the stage before, keyed by step */
@@ -33,9 +34,9 @@ static void fail(gsrt_actor *self)
 
 static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
 {
-    (void)self;
     region *r = state;
     r->options = *(const gsrt_region_options *)arg;
+    r->epoch = gsrt_node_epoch(gsrt_node_of(self));
     r->pieces = gsrt_exchange_store_create(r->options.lowered->member_count);
     r->activations = gsrt_exchange_store_create(1);
     if (r->pieces != NULL && r->activations != NULL)
@@ -362,6 +363,8 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
 {
     region *r = state;
     gsrt_status status = GSRT_OK;
+    if (gsrt_node_epoch(gsrt_node_of(self)) != r->epoch)
+        return; /* its job may still run: whoever changed the view waits for the device, then ends this actor */
     if (message->kind == GSRT_KIND_STEP)
         on_step(self, r, message->body);
     else if (message->kind == GSRT_KIND_JOB_DONE && r->phase == COMPUTING)

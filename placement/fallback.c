@@ -111,15 +111,26 @@ gsrt_status gsrt_plan_without(const gsrt_plan *full, const bool *is_there, uint3
     return status;
 }
 
-bool gsrt_plan_is_equal(const gsrt_plan *a, const gsrt_plan *b)
+bool gsrt_plan_has_layout_of(const gsrt_plan *a, const gsrt_plan *b)
 {
     if (a->stage_count != b->stage_count || a->exchange != b->exchange)
         return false;
     for (uint32_t s = 0; s < a->stage_count; s++) {
         const gsrt_plan_stage *x = &a->stages[s], *y = &b->stages[s];
         if (x->layer_first != y->layer_first || x->layer_last != y->layer_last || x->member_count != y->member_count ||
-            memcmp(x->ranks, y->ranks, x->member_count * sizeof *x->ranks) != 0 ||
             memcmp(x->shares, y->shares, x->member_count * sizeof *x->shares) != 0)
+            return false;
+    }
+    return true;
+}
+
+bool gsrt_plan_is_equal(const gsrt_plan *a, const gsrt_plan *b)
+{
+    if (!gsrt_plan_has_layout_of(a, b))
+        return false;
+    for (uint32_t s = 0; s < a->stage_count; s++) {
+        size_t bytes = a->stages[s].member_count * sizeof *a->stages[s].ranks;
+        if (memcmp(a->stages[s].ranks, b->stages[s].ranks, bytes) != 0)
             return false;
     }
     return true;

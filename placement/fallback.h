@@ -25,6 +25,8 @@ GSRT_MUST_CHECK gsrt_status gsrt_plan_without(const gsrt_plan *full, const bool 
                                               gsrt_plan **out, gsrt_way *out_way);
 /* The same stages, groups, shares and exchange; spares do not count. */
 bool gsrt_plan_is_equal(const gsrt_plan *a, const gsrt_plan *b);
+/* The same but for which ranks have the roles: what a role has to do is the same in both. */
+bool gsrt_plan_has_layout_of(const gsrt_plan *a, const gsrt_plan *b);
 
 /* A plan as it travels in a START: arrays, borrowed from `carrier`, which the caller keeps until it was sent. */
 typedef struct gsrt_plan_carrier {
