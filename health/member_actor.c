@@ -1,0 +1,376 @@
+#include "health/member_actor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TIMER_MACHINE = 1, TIMER_LOOK = 2 };
+
+static const uint64_t ms = 1000000;
+
+gsrt_member_options gsrt_member_options_default(void)
+{
+    return (gsrt_member_options){.machine = {.lease_ns = 1000 * ms,
+                                             .detection_ns = 50 * ms,
+                                             .retry_ns = 20 * ms,
+                                             .takeover_ns = 100 * ms,
+                                             .contact_ns = 50 * ms},
+                                 .silence_ns = 600 * ms,
+                                 .give_up_ns = 15000 * ms};
+}
+
+gsrt_membership_fence gsrt_member_fenced(const gsrt_member *m, uint64_t now_ns)
+{
+    return gsrt_membership_fenced(m->machine, now_ns);
+}
+
+/* ---- what comes from outside the node becomes a message, so that it has its place in the order ---- */
+
+static void tell(const gsrt_member *m, gsrt_kind kind, const void *body)
+{
+    gsrt_status status = gsrt_node_post(m->node, m->self, kind, body, NULL);
+    if (status != GSRT_OK)
+        gsrt_node_finish(m->node, GSRT_EXIT_AGAIN); /* no memory: what is not heard must not be guessed */
+}
+
+static void on_suspect(void *arg, uint32_t rank, gsrt_status why)
+{
+    tell(arg, GSRT_KIND_SUSPECT, &(gsrt_msg_suspect){.rank = rank, .why = (uint32_t)why});
+}
+
+static void on_join(void *arg, uint32_t rank, uint32_t incarnation)
+{
+    const gsrt_member *m = arg;
+    gsrt_node_set_incarnation(m->node, rank, incarnation);
+    tell(m, GSRT_KIND_JOINED, &(gsrt_msg_joined){.rank = rank, .incarnation = incarnation});
+}
+
+static void on_word(void *arg, const gsrt_keeper_word *word)
+{
+    tell(arg, GSRT_KIND_WORD,
+         &(gsrt_msg_word){.rank = word->rank,
+                          .incarnation = word->incarnation,
+                          .is_last = word->is_last,
+                          .was_ordered = word->was_ordered,
+                          .epoch = word->deposit.epoch,
+                          .ballot = word->deposit.ballot,
+                          .incarnations = word->deposit.incarnations,
+                          .incarnations_count = word->deposit.epoch == 0 ? 0 : word->deposit.rank_count});
+}
+
+static void on_deposited(void *arg, uint32_t epoch)
+{
+    tell(arg, GSRT_KIND_DEPOSITED, &(gsrt_msg_deposited){.epoch = epoch});
+}
+
+static void on_unreachable(void *arg, uint32_t rank, uint32_t incarnation)
+{
+    tell(arg, GSRT_KIND_UNREACHABLE, &(gsrt_msg_unreachable){.rank = rank, .incarnation = incarnation});
+}
+
+/* ---- actions ---- */
+
+static void record(gsrt_actor *self, gsrt_member *m, const gsrt_membership_event *event,
+                   const gsrt_membership_action *action)
+{
+    gsrt_buffer_reset(&m->record);
+    gsrt_status status = event != NULL ? gsrt_membership_event_encode(event, &m->record)
+                                       : gsrt_membership_action_encode(action, &m->record);
+    if (status != GSRT_OK)
+        return;
+    if (event != NULL)
+        gsrt_record_event(self, "membership", gsrt_buffer_span(&m->record));
+    else
+        gsrt_record_action(self, "membership", gsrt_buffer_span(&m->record));
+}
+
+static void send(gsrt_actor *self, uint32_t to, const gsrt_membership_message *message)
+{
+    gsrt_msg_membership body = {.type = (uint32_t)message->type,
+                                .from_rank = message->from_rank,
+                                .from_incarnation = message->from_incarnation,
+                                .rank = message->rank,
+                                .incarnation = message->incarnation,
+                                .epoch = message->epoch,
+                                .ballot = message->ballot,
+                                .accepted_ballot = message->accepted_ballot,
+                                .time_ns = message->time_ns};
+    if (gsrt_membership_message_has_value(message)) {
+        body.value_epoch = message->value.epoch;
+        body.is_leased = message->value.is_leased;
+        body.incarnations = message->value.incarnations;
+        body.incarnations_count = message->value.rank_count;
+    }
+    gsrt_address role = gsrt_address_of_role(GSRT_ROLE_MEMBER, 0, to);
+    gsrt_status status = gsrt_send(self, role, GSRT_KIND_MEMBERSHIP, &body, NULL);
+    (void)status; /* a full window or a lost peer: the machine sends again */
+}
+
+/* The view's members are who this node speaks with; its data messages of other views are void from here on. */
+static gsrt_status install(gsrt_actor *self, gsrt_member *m, const gsrt_membership_view *view)
+{
+    uint32_t own = gsrt_node_rank(m->node);
+    gsrt_node_set_epoch(m->node, view->epoch);
+    for (uint32_t rank = 0; rank < view->rank_count; rank++) {
+        if (rank == own)
+            continue;
+        uint32_t incarnation = view->incarnations[rank];
+        if (incarnation != GSRT_NOT_A_MEMBER && incarnation >= m->incarnations[rank]) {
+            m->incarnations[rank] = incarnation;
+            gsrt_node_set_incarnation(m->node, rank, incarnation);
+        }
+    }
+    gsrt_status status = gsrt_role_bind(m->node, gsrt_address_of_role(GSRT_ROLE_MEMBER, 0, own), m->self);
+    if (status == GSRT_OK)
+        status = gsrt_role_bind(m->node, gsrt_address_of_role(GSRT_ROLE_NODE, 0, own), m->options.root);
+    gsrt_msg_view message = {.epoch = view->epoch,
+                             .leader = gsrt_membership_coordinator(view),
+                             .incarnations = view->incarnations,
+                             .incarnations_count = view->rank_count};
+    return status == GSRT_OK ? gsrt_send(self, m->options.root, GSRT_KIND_VIEW, &message, NULL) : status;
+}
+
+static void set_timer(gsrt_actor *self, gsrt_member *m, uint64_t at_ns)
+{
+    uint64_t now = gsrt_now_ns(self);
+    if (m->timer != 0)
+        gsrt_timer_cancel(self, m->timer);
+    m->timer = 0;
+    if (gsrt_timer_start(self, at_ns > now ? at_ns - now : 0, TIMER_MACHINE, &m->timer) != GSRT_OK)
+        gsrt_exit(self, GSRT_EXIT_CRASH);
+}
+
+static void carry_out(gsrt_actor *self, gsrt_member *m, const gsrt_membership_action *action)
+{
+    gsrt_keepers *keepers = m->options.keepers;
+    switch (action->kind) {
+    case GSRT_MEMBERSHIP_SEND: send(self, action->rank, &action->message); break;
+    case GSRT_MEMBERSHIP_DEPOSIT:
+        if (keepers != NULL)
+            keepers->ops->deposit(keepers, &action->deposit);
+        else
+            on_deposited(m, action->deposit.epoch); /* alone: nobody could ask for it */
+        break;
+    case GSRT_MEMBERSHIP_END_WORKER:
+        if (keepers != NULL)
+            keepers->ops->end_worker(keepers, action->rank, action->incarnation);
+        break;
+    case GSRT_MEMBERSHIP_INSTALL:
+        if (install(self, m, &action->view) != GSRT_OK)
+            gsrt_exit(self, GSRT_EXIT_CRASH);
+        break;
+    case GSRT_MEMBERSHIP_TIMER: set_timer(self, m, action->at_ns); break;
+    case GSRT_MEMBERSHIP_EXIT:
+        if (m->options.hooks.on_exit != NULL)
+            m->options.hooks.on_exit(m->options.hooks.arg);
+        break;
+    case GSRT_MEMBERSHIP_FENCE: /* emitting asks for it: gsrt_member_fenced */
+        m->fence = action->fence;
+        m->fenced_ns = m->fenced_ns == 0 ? gsrt_now_ns(self) : m->fenced_ns;
+        break;
+    case GSRT_MEMBERSHIP_UNFENCE: m->fenced_ns = 0; break;
+    }
+}
+
+static void step(gsrt_actor *self, gsrt_member *m, gsrt_membership_event *event)
+{
+    const gsrt_member_hooks *hooks = &m->options.hooks;
+    gsrt_membership_action action;
+    event->now_ns = gsrt_now_ns(self);
+    record(self, m, event, NULL);
+    if (hooks->on_event != NULL)
+        hooks->on_event(hooks->arg, event);
+    if (gsrt_membership_step(m->machine, event) != GSRT_OK)
+        return; /* past the limits, and nothing has changed */
+    while (gsrt_membership_poll(m->machine, &action)) {
+        record(self, m, NULL, &action);
+        if (hooks->on_action != NULL)
+            hooks->on_action(hooks->arg, &action, event->now_ns);
+        carry_out(self, m, &action);
+    }
+}
+
+/* ---- events ---- */
+
+static void suspect(gsrt_actor *self, gsrt_member *m, uint32_t rank)
+{
+    gsrt_membership_event event = {.kind = GSRT_MEMBERSHIP_SUSPECT, .rank = rank, .incarnation = m->incarnations[rank]};
+    step(self, m, &event);
+}
+
+/* Who has not been heard for too long. An observer that was late itself gives everybody that much more. */
+static void look(gsrt_actor *self, gsrt_member *m)
+{
+    const gsrt_membership_view *view = gsrt_membership_installed(m->machine);
+    uint64_t now = gsrt_now_ns(self), period = m->options.machine.contact_ns;
+    uint64_t late = now > m->look_at_ns ? now - m->look_at_ns : 0;
+    for (uint32_t rank = 0; rank < view->rank_count; rank++) {
+        if (rank == gsrt_node_rank(m->node) || view->incarnations[rank] != m->incarnations[rank])
+            continue;
+        m->heard_ns[rank] += late;
+        if (now > m->heard_ns[rank] && now - m->heard_ns[rank] > m->options.silence_ns)
+            suspect(self, m, rank);
+    }
+    m->look_at_ns = now + period;
+    if (m->fenced_ns != 0 && now > m->fenced_ns + m->options.give_up_ns && m->options.give_up_ns > 0 &&
+        m->options.hooks.on_lost != NULL)
+        m->options.hooks.on_lost(m->options.hooks.arg, gsrt_membership_fence_text(m->fence));
+    if (gsrt_timer_start(self, period, TIMER_LOOK, NULL) != GSRT_OK)
+        gsrt_exit(self, GSRT_EXIT_CRASH);
+}
+
+static void on_message(gsrt_actor *self, gsrt_member *m, const gsrt_msg_membership *body)
+{
+    gsrt_membership_event event = {.kind = GSRT_MEMBERSHIP_MESSAGE,
+                                   .message = {.type = (gsrt_membership_message_type)body->type,
+                                               .from_rank = body->from_rank,
+                                               .from_incarnation = body->from_incarnation,
+                                               .rank = body->rank,
+                                               .incarnation = body->incarnation,
+                                               .epoch = body->epoch,
+                                               .ballot = body->ballot,
+                                               .accepted_ballot = body->accepted_ballot,
+                                               .time_ns = body->time_ns,
+                                               .value = {.epoch = body->value_epoch,
+                                                         .is_leased = body->is_leased,
+                                                         .rank_count = body->incarnations_count}}};
+    if (body->incarnations_count > 0)
+        memcpy(event.message.value.incarnations, body->incarnations,
+               body->incarnations_count * sizeof *body->incarnations);
+    if (body->from_rank < gsrt_node_rank_count(m->node))
+        m->heard_ns[body->from_rank] = gsrt_now_ns(self);
+    step(self, m, &event);
+}
+
+static void on_joined(gsrt_actor *self, gsrt_member *m, const gsrt_msg_joined *joined)
+{
+    gsrt_membership_event event = {
+        .kind = GSRT_MEMBERSHIP_JOIN_ASKED, .rank = joined->rank, .incarnation = joined->incarnation};
+    if (joined->rank >= gsrt_node_rank_count(m->node))
+        return;
+    m->incarnations[joined->rank] = joined->incarnation;
+    m->heard_ns[joined->rank] = gsrt_now_ns(self);
+    step(self, m, &event);
+}
+
+static void on_word_message(gsrt_actor *self, gsrt_member *m, const gsrt_msg_word *word)
+{
+    gsrt_membership_event event = {
+        .kind = GSRT_MEMBERSHIP_WORD,
+        .word = {.rank = word->rank,
+                 .incarnation = word->incarnation,
+                 .is_last = word->is_last,
+                 .was_ordered = word->was_ordered,
+                 .deposit = {.epoch = word->epoch, .ballot = word->ballot, .rank_count = word->incarnations_count}}};
+    if (word->incarnations_count > 0)
+        memcpy(event.word.deposit.incarnations, word->incarnations,
+               word->incarnations_count * sizeof *word->incarnations);
+    if (word->rank >= gsrt_node_rank_count(m->node))
+        return;
+    /* what is under way with it is void; a later incarnation that has connected already stays */
+    if (word->incarnation == m->incarnations[word->rank])
+        gsrt_node_rank_lost(m->node, word->rank);
+    if (m->options.hooks.join_wait_ns != NULL)
+        event.join_wait_ns = m->options.hooks.join_wait_ns(m->options.hooks.arg, &event.word);
+    step(self, m, &event);
+}
+
+static void on_suspected(gsrt_actor *self, gsrt_member *m, const gsrt_msg_suspect *message)
+{
+    if (message->rank >= gsrt_node_rank_count(m->node))
+        return;
+    gsrt_node_rank_lost(m->node, message->rank); /* its connection is gone, whatever has become of it */
+    suspect(self, m, message->rank);
+}
+
+/* ---- the actor ---- */
+
+static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
+{
+    gsrt_member *m = *(gsrt_member *const *)arg;
+    *(gsrt_member **)state = m;
+    m->self = gsrt_self(self);
+    m->fence = GSRT_FENCE_NO_VIEW;
+    m->fenced_ns = gsrt_now_ns(self) + 1; /* 0 means that it may emit */
+    m->look_at_ns = gsrt_now_ns(self) + m->options.machine.contact_ns;
+    for (uint32_t rank = 0; rank < gsrt_node_rank_count(m->node); rank++)
+        m->heard_ns[rank] = gsrt_now_ns(self);
+    gsrt_status status =
+        gsrt_role_bind(m->node, gsrt_address_of_role(GSRT_ROLE_MEMBER, 0, gsrt_node_rank(m->node)), m->self);
+    if (status == GSRT_OK && m->options.silence_ns > 0)
+        status = gsrt_timer_start(self, m->options.machine.contact_ns, TIMER_LOOK, NULL);
+    if (status == GSRT_OK)
+        step(self, m, &(gsrt_membership_event){.kind = GSRT_MEMBERSHIP_BEGIN});
+    return status;
+}
+
+static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
+{
+    gsrt_member *m = *(gsrt_member **)state;
+    switch ((unsigned)message->kind) {
+    case GSRT_KIND_MEMBERSHIP: on_message(self, m, message->body); break;
+    case GSRT_KIND_SUSPECT: on_suspected(self, m, message->body); break;
+    case GSRT_KIND_JOINED: on_joined(self, m, message->body); break;
+    case GSRT_KIND_WORD: on_word_message(self, m, message->body); break;
+    case GSRT_KIND_DEPOSITED:
+        step(self, m,
+             &(gsrt_membership_event){.kind = GSRT_MEMBERSHIP_DEPOSITED,
+                                      .epoch = ((const gsrt_msg_deposited *)message->body)->epoch});
+        break;
+    case GSRT_KIND_UNREACHABLE: {
+        const gsrt_msg_unreachable *body = message->body;
+        step(self, m,
+             &(gsrt_membership_event){
+                 .kind = GSRT_MEMBERSHIP_UNREACHABLE, .rank = body->rank, .incarnation = body->incarnation});
+        break;
+    }
+    case GSRT_KIND_TIMER:
+        if (((const gsrt_msg_timer *)message->body)->tag == TIMER_LOOK) {
+            look(self, m);
+        } else {
+            m->timer = 0;
+            step(self, m, &(gsrt_membership_event){.kind = GSRT_MEMBERSHIP_TICK});
+        }
+        break;
+    default: break;
+    }
+}
+
+static const gsrt_behaviour member_behaviour = {
+    .name = "member", .state_bytes = sizeof(gsrt_member *), .init = init, .receive = receive};
+
+gsrt_status gsrt_member_start(gsrt_member *m, gsrt_node *node, const gsrt_member_options *options)
+{
+    uint32_t rank_count = gsrt_node_rank_count(node);
+    *m = (gsrt_member){.options = *options, .node = node};
+    gsrt_buffer_init(&m->record, GSRT_BODY_BYTES_MAX);
+    m->options.machine.rank = gsrt_node_rank(node);
+    m->options.machine.rank_count = rank_count;
+    m->incarnations = calloc(rank_count, sizeof *m->incarnations);
+    m->heard_ns = calloc(rank_count, sizeof *m->heard_ns);
+    if (m->incarnations == NULL || m->heard_ns == NULL)
+        return GSRT_ENOMEM;
+    gsrt_status status = gsrt_membership_create(&m->options.machine, &m->machine);
+    gsrt_address address;
+    if (status == GSRT_OK)
+        status = gsrt_node_spawn(node, &member_behaviour, &m, &address);
+    if (status != GSRT_OK)
+        return status;
+    gsrt_node_on_suspect(node, on_suspect, m);
+    gsrt_node_on_join(node, on_join, m);
+    if (options->keepers != NULL)
+        gsrt_keepers_listen(options->keepers, &(gsrt_keepers_events){.arg = m,
+                                                                     .on_word = on_word,
+                                                                     .on_deposited = on_deposited,
+                                                                     .on_unreachable = on_unreachable});
+    return GSRT_OK;
+}
+
+void gsrt_member_fini(gsrt_member *m)
+{
+    m->machine = gsrt_membership_free(m->machine);
+    gsrt_buffer_fini(&m->record);
+    free(m->incarnations);
+    free(m->heard_ns);
+    m->incarnations = NULL;
+    m->heard_ns = NULL;
+}

@@ -1,0 +1,65 @@
+/* The member actor: the membership machine of one rank (health/membership.h), fed and carried out.
+ *
+ *   transport: a peer is down, a new incarnation has connected   gsrt_node_on_suspect, gsrt_node_on_join
+ *   keepers: words, deposits, orders without an answer           gsrt_keepers_listen
+ *   silence of a peer's machine
+ *   -> machine -> messages to the other member actors, orders and deposits to the keepers,
+ *      a view: the node's epoch and incarnations, the roles NODE and MEMBER of this rank, VIEW to the rank's root actor
+ *
+ * Every event and action is recorded before it is carried out, under the name "membership". Thread: the node's.
+ */
+#ifndef GSRT_HEALTH_MEMBER_ACTOR_H
+#define GSRT_HEALTH_MEMBER_ACTOR_H
+
+#include "actors/node.h"
+#include "health/membership.h"
+
+/* What the rest of the rank wants to know and to decide; functions may be NULL; they run inside the actor. */
+typedef struct gsrt_member_hooks {
+    void *arg;
+    /* How long the next incarnation of this dead worker is to be waited for; NULL: not at all. */
+    uint64_t (*join_wait_ns)(void *arg, const gsrt_keeper_word *word);
+    void (*on_event)(void *arg, const gsrt_membership_event *event); /* before the machine sees it */
+    void (*on_action)(void *arg, const gsrt_membership_action *action, uint64_t now_ns); /* before it is carried out */
+    void (*on_exit)(void *arg); /* this process is to end; its keeper starts the next incarnation */
+    /* It could not emit for give_up_ns, and there is no hope of it: the run ends here. `why`: static. */
+    void (*on_lost)(void *arg, const char *why);
+} gsrt_member_hooks;
+
+typedef struct gsrt_member_options {
+    gsrt_membership_options machine; /* rank and rank_count are the node's */
+    gsrt_keepers *keepers;           /* borrowed for the actor's life; NULL: this rank is alone and has none */
+    gsrt_address root;               /* gets VIEW; bound to the role NODE of this rank in each view */
+    uint64_t give_up_ns;             /* 0: never */
+    uint64_t silence_ns;             /* a peer that was not heard for that long is suspected; 0: never */
+    gsrt_member_hooks hooks;
+} gsrt_member_options;
+
+/* Times of a run, in both worlds: lease 1 s, detection 50 ms, retry 20 ms, takeover 100 ms, contact 50 ms, silence
+ * 600 ms, giving up 15 s. Everything else is zero. */
+gsrt_member_options gsrt_member_options_default(void);
+
+typedef struct gsrt_member {
+    gsrt_member_options options;
+    gsrt_node *node;
+    gsrt_address self;
+    gsrt_membership *machine;
+    uint64_t timer;              /* of the machine; 0: none */
+    gsrt_membership_fence fence; /* why nothing may be emitted, when that was last said */
+    uint64_t fenced_ns;          /* since when; 0: it may */
+    uint64_t look_at_ns;         /* when silence is looked at next */
+    uint32_t *incarnations;      /* [rank_count] the latest that each rank is known to have */
+    uint64_t *heard_ns;          /* [rank_count] when its machine last spoke */
+    gsrt_buffer record;          /* room to encode what is recorded */
+} gsrt_member;
+
+/* Start it on `node`, bind its role, and listen to transport and keepers. The first view begins, or is asked for, at
+ * once. GSRT_OK | GSRT_EINVAL | GSRT_ENOMEM | as gsrt_node_spawn. In any case: gsrt_member_fini, after the node was
+ * freed. */
+GSRT_MUST_CHECK gsrt_status gsrt_member_start(gsrt_member *member, gsrt_node *node, const gsrt_member_options *options);
+void gsrt_member_fini(gsrt_member *member);
+
+/* Whether something may be emitted on this rank now: to be asked right before it. O(1). Node's thread. */
+gsrt_membership_fence gsrt_member_fenced(const gsrt_member *member, uint64_t now_ns);
+
+#endif
