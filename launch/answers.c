@@ -80,15 +80,14 @@ void gsrt_answers_fini(gsrt_answers *a)
     a->items = NULL;
 }
 
-gsrt_status gsrt_answers_token(gsrt_answers *a, const gsrt_msg_token *token, uint64_t now_ns)
+/* The next token of an answer, and the text that it completes. *out_text borrowed until the next token. */
+static gsrt_status take(gsrt_answers *a, const gsrt_token *token, uint64_t now_ns, gsrt_span *out_text)
 {
-    if (token->request >= a->scenario->request_count)
-        return GSRT_EINVAL;
     gsrt_answer *answer = &a->items[token->request];
-    if (token->index != answer->token_count || token->index >= answer->max_tokens)
-        return GSRT_ESTATE;
     size_t text_first = answer->text.len;
     uint32_t previous = token->index > 0 ? answer->tokens[token->index - 1] : answer->prompt[answer->prompt_count - 1];
+    if (token->index != answer->token_count || token->index >= answer->max_tokens)
+        return GSRT_ESTATE;
     if (a->loaded->tokenizer != NULL) {
         gsrt_status status = gsrt_utf8_push(
             &answer->utf8, gsrt_tokenizer_piece(a->loaded->tokenizer, token->token, previous), &answer->text);
@@ -102,34 +101,109 @@ gsrt_status gsrt_answers_token(gsrt_answers *a, const gsrt_msg_token *token, uin
     answer->last_ns = now_ns;
     answer->token_count += 1;
     a->token_total += 1;
-    gsrt_span text = gsrt_span_of(answer->text.data + text_first, answer->text.len - text_first);
+    *out_text = gsrt_span_of(answer->text.data + text_first, answer->text.len - text_first);
+    return GSRT_OK;
+}
+
+/* It was emitted before: the same bits, or the contract is broken. */
+static gsrt_status compare(const gsrt_answers *a, const gsrt_msg_token *token, gsrt_diag *diag)
+{
+    const gsrt_answer *answer = &a->items[token->request];
+    if (answer->tokens[token->index] == token->token && answer->hashes[2 * token->index] == token->hash_low &&
+        answer->hashes[2 * token->index + 1] == token->hash_high)
+        return GSRT_OK;
+    return gsrt_diag_set(diag, GSRT_ECONTRACT, NULL, NULL,
+                         "request %u, token %u: computed again after a failure, it has other bits than were emitted",
+                         token->request, token->index);
+}
+
+gsrt_status gsrt_answers_token(gsrt_answers *a, const gsrt_msg_token *token, uint64_t now_ns, gsrt_diag *diag)
+{
+    if (token->request >= a->scenario->request_count)
+        return GSRT_EINVAL;
+    if (token->index < a->items[token->request].token_count)
+        return compare(a, token, diag);
     gsrt_token line = {.request = token->request,
                        .index = token->index,
                        .token = token->token,
-                       .text = text,
                        .hash_low = token->hash_low,
                        .hash_high = token->hash_high};
-    gsrt_status status = gsrt_tokens_append(a->sink, &line);
+    gsrt_status status = take(a, &line, now_ns, &line.text);
     if (status == GSRT_OK)
-        status = gsrt_terminal_text(a->terminal, token->request, text);
+        status = gsrt_tokens_append(a->sink, &line);
+    if (status == GSRT_OK)
+        status = gsrt_terminal_text(a->terminal, token->request, line.text);
     gsrt_terminal_progress(a->terminal, "generating", a->token_total, a->token_goal, now_ns);
+    return status;
+}
+
+static gsrt_status end_answer(gsrt_answers *a, uint32_t request, uint32_t reason)
+{
+    gsrt_answer *answer = &a->items[request];
+    size_t text_first = answer->text.len;
+    answer->finish = reason;
+    a->finished_count += 1;
+    gsrt_status status = gsrt_utf8_flush(&answer->utf8, &answer->text);
+    if (status == GSRT_OK)
+        status = gsrt_terminal_text(a->terminal, request,
+                                    gsrt_span_of(answer->text.data + text_first, answer->text.len - text_first));
+    gsrt_terminal_end(a->terminal, request);
     return status;
 }
 
 gsrt_status gsrt_answers_finished(gsrt_answers *a, const gsrt_msg_finished *finished)
 {
-    if (finished->request >= a->scenario->request_count)
+    if (finished->request >= a->scenario->request_count || a->items[finished->request].finish != 0)
         return GSRT_EINVAL;
-    gsrt_answer *answer = &a->items[finished->request];
-    answer->finish = finished->reason;
-    answer->prefix_tokens = finished->prefix_tokens;
-    a->finished_count += 1;
-    size_t text_first = answer->text.len;
-    gsrt_status status = gsrt_utf8_flush(&answer->utf8, &answer->text);
+    a->items[finished->request].prefix_tokens = finished->prefix_tokens;
+    return end_answer(a, finished->request, finished->reason);
+}
+
+/* ---- taking up what another process has emitted ---- */
+
+typedef struct restoring {
+    gsrt_answers *answers;
+    uint64_t now_ns;
+} restoring;
+
+static gsrt_status restore_one(void *arg, const gsrt_token *token)
+{
+    restoring *r = arg;
+    gsrt_span text;
+    if (token->token >= r->answers->loaded->workload->vocab_count)
+        return GSRT_EINPUT;
+    if (token->index < r->answers->items[token->request].token_count)
+        return GSRT_OK; /* this process led before */
+    gsrt_status status = take(r->answers, token, r->now_ns, &text);
+    return status == GSRT_OK ? gsrt_terminal_text(r->answers->terminal, token->request, text) : status;
+}
+
+/* Which ones were complete follows from their tokens. */
+static gsrt_status end_complete(gsrt_answers *a)
+{
+    gsrt_status status = GSRT_OK;
+    for (uint32_t i = 0; i < a->scenario->request_count && status == GSRT_OK; i++) {
+        const gsrt_answer *answer = &a->items[i];
+        if (answer->finish != 0 || answer->token_count == 0)
+            continue;
+        bool is_stop = !a->scenario->requests[i].is_ignoring_eos && a->loaded->tokenizer != NULL &&
+                       gsrt_tokenizer_is_stop(a->loaded->tokenizer, answer->tokens[answer->token_count - 1]);
+        if (is_stop || answer->token_count == answer->max_tokens)
+            status = end_answer(a, i, is_stop ? GSRT_FINISH_STOP : GSRT_FINISH_LENGTH);
+    }
+    return status;
+}
+
+gsrt_status gsrt_answers_restore(gsrt_answers *a, const char *file, uint64_t now_ns, gsrt_diag *diag)
+{
+    restoring r = {.answers = a, .now_ns = now_ns};
+    gsrt_terminal_replay(a->terminal, true);
+    gsrt_status status = gsrt_tokens_restore(a->sink, file, restore_one, &r, diag);
     if (status == GSRT_OK)
-        status = gsrt_terminal_text(a->terminal, finished->request,
-                                    gsrt_span_of(answer->text.data + text_first, answer->text.len - text_first));
-    gsrt_terminal_end(a->terminal, finished->request);
+        status = end_complete(a);
+    gsrt_terminal_replay(a->terminal, false);
+    if (status != GSRT_OK && diag->status == GSRT_OK)
+        status = gsrt_diag_set(diag, GSRT_EINPUT, file, NULL, "these are not the tokens of this scenario");
     return status;
 }
 

@@ -41,8 +41,14 @@ GSRT_MUST_CHECK gsrt_status gsrt_answers_init(gsrt_answers *answers, const gsrt_
                                               const gsrt_loaded *loaded, gsrt_diag *diag);
 void gsrt_answers_fini(gsrt_answers *answers);
 
-/* A token: to every sink, once and in order. GSRT_OK | GSRT_EIO | GSRT_ENOMEM | GSRT_ESTATE. */
-GSRT_MUST_CHECK gsrt_status gsrt_answers_token(gsrt_answers *answers, const gsrt_msg_token *token, uint64_t now_ns);
+/* A token: to every sink, once and in order. One that was there before (its step was run again) is compared with it.
+ * GSRT_OK | GSRT_ECONTRACT: it differs, *diag says where | GSRT_EIO | GSRT_ENOMEM | GSRT_ESTATE. */
+GSRT_MUST_CHECK gsrt_status gsrt_answers_token(gsrt_answers *answers, const gsrt_msg_token *token, uint64_t now_ns,
+                                               gsrt_diag *diag);
+/* Take up what another process has emitted: the sink holds its file, and the terminal has shown it. Answers that are
+ * complete have ended. now_ns: when. Errors as gsrt_tokens_restore, and GSRT_EINPUT: more than was asked for. */
+GSRT_MUST_CHECK gsrt_status gsrt_answers_restore(gsrt_answers *answers, const char *file, uint64_t now_ns,
+                                                 gsrt_diag *diag);
 GSRT_MUST_CHECK gsrt_status gsrt_answers_finished(gsrt_answers *answers, const gsrt_msg_finished *finished);
 /* Raw logits f32 [positions_count, vocab]. */
 GSRT_MUST_CHECK gsrt_status gsrt_answers_logits(gsrt_answers *answers, const gsrt_msg_logits *message,

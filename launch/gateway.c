@@ -1,17 +1,37 @@
 #include "launch/gateway.h"
 
+#include "launch/options.h"
+
 #include <stdlib.h>
+
+/* What waits until this rank may emit again. */
+typedef struct held {
+    bool is_finished; /* which of the two */
+    gsrt_msg_token token;
+    gsrt_msg_finished finished;
+} held;
+
+enum { HOLD_MS = 2 }; /* between two looks at the fence */
 
 typedef struct gateway {
     gsrt_gateway_options options;
+    uint32_t epoch;        /* in which it was started: in a later one it does nothing but wait for its end */
+    gsrt_plan *plan;       /* of the view; owned */
     gsrt_address *regions; /* [rank_count] */
-    uint32_t ready_count, account_count;
+    gsrt_address scheduler;
+    uint32_t member_count, ready_count, account_count;
+    held *held; /* [held_capacity]; owned */
+    uint32_t held_count, held_capacity;
 } gateway;
 
-static void fail(gsrt_actor *self)
+/* The run ends here, with the code of `status`. */
+static void fail(gsrt_actor *self, const gateway *g, gsrt_status status)
 {
-    gsrt_gateway_stop_all(gsrt_node_of(self), 5);
-    gsrt_node_finish(gsrt_node_of(self), 5);
+    gsrt_diag *diag = g->options.diag;
+    if (diag->status == GSRT_OK)
+        status = gsrt_diag_set(diag, status, NULL, NULL, "the run cannot go on: %s", gsrt_status_text(status));
+    gsrt_rank_end_all(g->options.rank, (uint32_t)gsrt_exit_code(diag->status));
+    gsrt_node_finish(gsrt_node_of(self), gsrt_exit_code(diag->status));
 }
 
 static void copy_text(char *to, size_t capacity, gsrt_span from)
@@ -30,15 +50,104 @@ void gsrt_account_keep(gsrt_account *account, const gsrt_msg_facts *facts)
     account->is_known = true;
 }
 
-static gsrt_status submit_all(gsrt_actor *self, const gateway *g)
+static gsrt_status send_to_members(gsrt_actor *self, const gateway *g, gsrt_kind kind, const void *body)
+{
+    gsrt_status status = GSRT_OK;
+    for (uint32_t rank = 0; rank < gsrt_node_rank_count(gsrt_node_of(self)) && status == GSRT_OK; rank++) {
+        if (gsrt_rank_is_member(g->options.rank, rank))
+            status = gsrt_send(self, gsrt_address_of_role(GSRT_ROLE_NODE, 0, rank), kind, body, NULL);
+    }
+    return status;
+}
+
+/* ---- the end: everybody's account ---- */
+
+static gsrt_status ask_for_accounts(gsrt_actor *self, gateway *g)
+{
+    if (*g->options.done_ns == 0)
+        *g->options.done_ns = gsrt_now_ns(self);
+    return send_to_members(self, g, GSRT_KIND_ASK_FACTS,
+                           &(gsrt_msg_ask_facts){.rank = gsrt_node_rank(gsrt_node_of(self))});
+}
+
+static gsrt_status on_facts(gsrt_actor *self, gateway *g, const gsrt_msg_facts *facts)
+{
+    if (!gsrt_rank_is_member(g->options.rank, facts->rank) || g->account_count >= g->member_count)
+        return GSRT_EINVAL;
+    (void)self;
+    gsrt_account_keep(&g->options.accounts[facts->rank], facts);
+    g->account_count += 1;
+    if (g->account_count == g->member_count)
+        g->options.on_done(g->options.arg);
+    return GSRT_OK;
+}
+
+static gsrt_status on_finished(gsrt_actor *self, gateway *g, const gsrt_msg_finished *finished)
+{
+    gsrt_answers *answers = g->options.answers;
+    gsrt_status status = gsrt_answers_finished(answers, finished);
+    if (status == GSRT_OK && answers->finished_count == answers->scenario->request_count)
+        status = ask_for_accounts(self, g);
+    return status;
+}
+
+/* ---- emitting, while this rank may ---- */
+
+static bool is_fenced(gsrt_actor *self, const gateway *g)
+{
+    return g->options.fenced(g->options.arg, gsrt_now_ns(self)) != GSRT_FENCE_NONE;
+}
+
+static gsrt_status emit(gsrt_actor *self, gateway *g, const held *what)
+{
+    return what->is_finished ? on_finished(self, g, &what->finished)
+                             : gsrt_answers_token(g->options.answers, &what->token, gsrt_now_ns(self), g->options.diag);
+}
+
+/* Now, or in its turn when the fence is down. At most one step's tokens come while it is up for each request. */
+static gsrt_status emit_or_hold(gsrt_actor *self, gateway *g, const held *what)
+{
+    if (g->held_count == 0 && !is_fenced(self, g))
+        return emit(self, g, what);
+    if (g->held_count == g->held_capacity) {
+        uint32_t capacity = g->held_capacity == 0 ? 64 : 2 * g->held_capacity;
+        held *room = realloc(g->held, capacity * sizeof *room);
+        if (room == NULL)
+            return GSRT_ENOMEM;
+        g->held = room;
+        g->held_capacity = capacity;
+    }
+    g->held[g->held_count++] = *what;
+    return g->held_count == 1 ? gsrt_timer_start(self, HOLD_MS * 1000000ull, 0, NULL) : GSRT_OK;
+}
+
+static gsrt_status emit_held(gsrt_actor *self, gateway *g)
+{
+    gsrt_status status = GSRT_OK;
+    if (is_fenced(self, g))
+        return gsrt_timer_start(self, HOLD_MS * 1000000ull, 0, NULL);
+    for (uint32_t i = 0; i < g->held_count && status == GSRT_OK; i++)
+        status = emit(self, g, &g->held[i]);
+    g->held_count = 0;
+    return status;
+}
+
+/* ---- the beginning: who is who, and the requests ---- */
+
+static gsrt_status submit_all(gsrt_actor *self, gateway *g)
 {
     const gsrt_answers *answers = g->options.answers;
     gsrt_status status = GSRT_OK;
     for (uint32_t i = 0; i < answers->scenario->request_count && status == GSRT_OK; i++) {
         const gsrt_scenario_request *request = &answers->scenario->requests[i];
+        gsrt_answer *answer = &answers->items[i];
+        if (answer->finish != 0)
+            continue;
         gsrt_msg_submit submit = {.request = i,
-                                  .prompt = answers->items[i].prompt,
-                                  .prompt_count = answers->items[i].prompt_count,
+                                  .prompt = answer->prompt,
+                                  .prompt_count = answer->prompt_count,
+                                  .known = answer->tokens,
+                                  .known_count = answer->token_count,
                                   .max_tokens = request->max_tokens,
                                   .temperature = request->temperature,
                                   .top_k = request->top_k,
@@ -46,13 +155,16 @@ static gsrt_status submit_all(gsrt_actor *self, const gateway *g)
                                   .seed = request->seed,
                                   .is_ignoring_eos = request->is_ignoring_eos,
                                   .is_logits_wanted = answers->logits != NULL};
-        answers->items[i].submitted_ns = gsrt_now_ns(self);
-        status = gsrt_send(self, gsrt_address_of_role(GSRT_ROLE_SCHEDULER, 0, 0), GSRT_KIND_SUBMIT, &submit, NULL);
+        if (answer->submitted_ns == 0)
+            answer->submitted_ns = gsrt_now_ns(self);
+        status = gsrt_send(self, g->scheduler, GSRT_KIND_SUBMIT, &submit, NULL);
     }
+    if (status == GSRT_OK && answers->finished_count == answers->scenario->request_count)
+        status = ask_for_accounts(self, g); /* all had ended before this view */
     return status;
 }
 
-static gsrt_status start_scheduler(gsrt_actor *self, const gateway *g, gsrt_address *out)
+static gsrt_status start_scheduler(gsrt_actor *self, gateway *g)
 {
     const gsrt_rank *rank = g->options.rank;
     const gsrt_scenario *scenario = rank->scenario;
@@ -66,42 +178,100 @@ static gsrt_status start_scheduler(gsrt_actor *self, const gateway *g, gsrt_addr
     gsrt_scheduler_actor_options options = {
         .machine = {.prefill_chunk = scenario->prefill_chunk,
                     .batch_requests = scenario->batch_requests,
-                    .block_count = gsrt_rank_kv_blocks(scenario, workload->context_max),
-                    .window = scenario->plan->stage_count,
+                    .block_count = gsrt_part_kv_blocks(scenario, workload->context_max),
+                    .window = g->plan->stage_count,
                     .context_max = workload->context_max,
                     .is_reusing_prefixes = scenario->is_reusing_prefixes,
                     .stops = stops,
                     .stop_count = stop_count},
-        .plan = scenario->plan,
+        .plan = g->plan,
         .facts = g->options.scheduler_facts};
-    return gsrt_scheduler_actor_start(gsrt_node_of(self), &options, out);
+    gsrt_status status = gsrt_scheduler_actor_start(gsrt_node_of(self), &options, &g->scheduler);
+    return status == GSRT_OK ? gsrt_monitor(self, g->scheduler) : status;
 }
 
 /* Everybody is there: say who is who, then begin. */
-static gsrt_status begin(gsrt_actor *self, const gateway *g)
+static gsrt_status begin(gsrt_actor *self, gateway *g)
 {
-    gsrt_node *node = gsrt_node_of(self);
-    const gsrt_plan *plan = g->options.rank->scenario->plan;
     uint64_t roles[GSRT_RANK_COUNT_MAX + 2], actors[GSRT_RANK_COUNT_MAX + 2];
     uint32_t count = 2;
+    gsrt_status status = start_scheduler(self, g);
     roles[0] = gsrt_address_of_role(GSRT_ROLE_GATEWAY, 0, 0);
     actors[0] = gsrt_self(self);
     roles[1] = gsrt_address_of_role(GSRT_ROLE_SCHEDULER, 0, 0);
-    gsrt_status status = start_scheduler(self, g, &actors[1]);
-    if (status == GSRT_OK)
-        status = gsrt_monitor(self, actors[1]);
-    for (uint32_t s = 0; s < plan->stage_count; s++) {
-        for (uint32_t m = 0; m < plan->stages[s].member_count; m++) {
+    actors[1] = g->scheduler;
+    for (uint32_t s = 0; s < g->plan->stage_count; s++) {
+        for (uint32_t m = 0; m < g->plan->stages[s].member_count; m++) {
             roles[count] = gsrt_address_of_role(GSRT_ROLE_REGION, s, m);
-            actors[count++] = g->regions[plan->stages[s].ranks[m]];
+            actors[count++] = g->regions[g->plan->stages[s].ranks[m]];
         }
     }
+    /* bound here first: the messages to the others and to this rank's own root take different ways */
     for (uint32_t i = 0; i < count && status == GSRT_OK; i++)
-        status = gsrt_role_bind(node, roles[i], actors[i]);
+        status = gsrt_role_bind(gsrt_node_of(self), roles[i], actors[i]);
     gsrt_msg_roles message = {.roles = roles, .roles_count = count, .actors = actors, .actors_count = count};
-    for (uint32_t rank = 1; rank < gsrt_node_rank_count(node) && status == GSRT_OK; rank++)
-        status = gsrt_send(self, gsrt_address_of_role(GSRT_ROLE_NODE, 0, rank), GSRT_KIND_ROLES, &message, NULL);
+    if (status == GSRT_OK)
+        status = send_to_members(self, g, GSRT_KIND_ROLES, &message);
+    if (*g->options.ready_ns == 0)
+        *g->options.ready_ns = gsrt_now_ns(self);
     return status == GSRT_OK ? submit_all(self, g) : status;
+}
+
+static gsrt_status on_ready(gsrt_actor *self, gateway *g, const gsrt_msg_ready *ready)
+{
+    if (!gsrt_rank_is_member(g->options.rank, ready->rank) || g->ready_count == g->member_count)
+        return GSRT_EINVAL;
+    if (ready->exit_code != 0) {
+        gsrt_status status = ready->exit_code == 2   ? GSRT_EINPUT
+                             : ready->exit_code == 3 ? GSRT_EINFEASIBLE
+                                                     : GSRT_EPEER;
+        return gsrt_diag_set(g->options.diag, status, NULL, NULL, "rank %u cannot start: %.*s", ready->rank,
+                             (int)ready->why.len, (const char *)ready->why.data);
+    }
+    g->regions[ready->rank] = ready->region;
+    g->ready_count += 1;
+    return g->ready_count == g->member_count ? begin(self, g) : GSRT_OK;
+}
+
+/* ---- life ---- */
+
+static gsrt_status choose_plan(gsrt_actor *self, gateway *g)
+{
+    const gsrt_rank *rank = g->options.rank;
+    uint32_t rank_count = gsrt_node_rank_count(gsrt_node_of(self));
+    bool is_there[GSRT_RANK_COUNT_MAX];
+    gsrt_way way;
+    for (uint32_t r = 0; r < rank_count; r++) {
+        is_there[r] = gsrt_rank_is_member(rank, r);
+        g->member_count += is_there[r] ? 1 : 0;
+    }
+    gsrt_status status = gsrt_plan_without(rank->scenario->plan, is_there, rank_count, &g->plan, &way);
+    return status == GSRT_OK
+               ? gsrt_plan_check(g->plan, rank->loaded->workload, rank_count, rank->scenario->file, g->options.diag)
+               : status;
+}
+
+static gsrt_status say_start(gsrt_actor *self, const gateway *g)
+{
+    gsrt_plan_carrier *carrier = malloc(sizeof *carrier);
+    if (carrier == NULL)
+        return GSRT_ENOMEM;
+    gsrt_plan_pack(g->plan, carrier);
+    gsrt_msg_start start = {.directory = gsrt_span_of_text(g->options.directory),
+                            .layers = carrier->layers,
+                            .layers_count = 2 * carrier->stage_count,
+                            .member_counts = carrier->member_counts,
+                            .member_counts_count = carrier->stage_count,
+                            .ranks = carrier->ranks,
+                            .ranks_count = carrier->role_count,
+                            .shares = carrier->shares,
+                            .shares_count = carrier->role_count,
+                            .spares = carrier->spares,
+                            .spares_count = carrier->spare_count,
+                            .exchange = carrier->exchange};
+    gsrt_status status = send_to_members(self, g, GSRT_KIND_START, &start);
+    free(carrier);
+    return status;
 }
 
 static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
@@ -109,77 +279,15 @@ static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
     gateway *g = state;
     gsrt_node *node = gsrt_node_of(self);
     g->options = *(const gsrt_gateway_options *)arg;
+    g->epoch = gsrt_node_epoch(node);
     g->regions = calloc(gsrt_node_rank_count(node), sizeof *g->regions);
-    if (g->regions == NULL)
-        return GSRT_ENOMEM;
-    g->regions[0] = g->options.rank->region;
-    g->ready_count = 1;
-    gsrt_status status = gsrt_role_bind(node, gsrt_address_of_role(GSRT_ROLE_NODE, 0, 0), gsrt_self(self));
+    gsrt_status status = g->regions == NULL ? GSRT_ENOMEM : choose_plan(self, g);
     if (status == GSRT_OK)
-        status = gsrt_rank_watch(g->options.rank, self);
-    gsrt_msg_start start = {.directory = gsrt_span_of_text(g->options.directory)};
-    for (uint32_t rank = 1; rank < gsrt_node_rank_count(node) && status == GSRT_OK; rank++)
-        status = gsrt_send(self, gsrt_address_of_role(GSRT_ROLE_NODE, 0, rank), GSRT_KIND_START, &start, NULL);
-    /* alone: nobody else's READY will start it */
-    if (status == GSRT_OK && gsrt_node_rank_count(node) == 1)
-        status = begin(self, g);
-    return status;
-}
-
-static gsrt_status on_ready(gsrt_actor *self, gateway *g, const gsrt_msg_ready *ready)
-{
-    if (ready->rank >= gsrt_node_rank_count(gsrt_node_of(self)))
-        return GSRT_EINVAL;
-    if (ready->exit_code != 0)
-        return gsrt_diag_set(g->options.diag, GSRT_EPEER, NULL, NULL, "rank %u cannot start: %.*s", ready->rank,
-                             (int)ready->why.len, (const char *)ready->why.data);
-    g->regions[ready->rank] = ready->region;
-    g->ready_count += 1;
-    return g->ready_count == gsrt_node_rank_count(gsrt_node_of(self)) ? begin(self, g) : GSRT_OK;
-}
-
-static void end_if_all_are_known(gsrt_actor *self, const gateway *g)
-{
-    gsrt_node *node = gsrt_node_of(self);
-    if (g->account_count < gsrt_node_rank_count(node))
-        return;
-    gsrt_gateway_stop_all(node, 0);
-    gsrt_node_finish(node, 0);
-}
-
-/* The last answer has ended: ask every rank what it did. */
-static gsrt_status ask_for_accounts(gsrt_actor *self, gateway *g)
-{
-    gsrt_node *node = gsrt_node_of(self);
-    gsrt_msg_facts own;
-    gsrt_status status = GSRT_OK;
-    *g->options.done_ns = gsrt_now_ns(self);
-    gsrt_rank_read_facts(g->options.rank, &own);
-    gsrt_account_keep(&g->options.accounts[0], &own);
-    g->account_count = 1;
-    for (uint32_t rank = 1; rank < gsrt_node_rank_count(node) && status == GSRT_OK; rank++)
-        status = gsrt_send(self, gsrt_address_of_role(GSRT_ROLE_NODE, 0, rank), GSRT_KIND_ASK_FACTS,
-                           &(gsrt_msg_ask_facts){.rank = rank}, NULL);
-    end_if_all_are_known(self, g);
-    return status;
-}
-
-static gsrt_status on_facts(gsrt_actor *self, gateway *g, const gsrt_msg_facts *facts)
-{
-    if (facts->rank >= gsrt_node_rank_count(gsrt_node_of(self)) || g->options.accounts[facts->rank].is_known)
-        return GSRT_EINVAL;
-    gsrt_account_keep(&g->options.accounts[facts->rank], facts);
-    g->account_count += 1;
-    end_if_all_are_known(self, g);
-    return GSRT_OK;
-}
-
-static gsrt_status on_finished(gsrt_actor *self, gateway *g, const gsrt_msg_finished *finished)
-{
-    gsrt_answers *answers = g->options.answers;
-    gsrt_status status = gsrt_answers_finished(answers, finished);
-    if (status == GSRT_OK && answers->finished_count == answers->scenario->request_count)
-        status = ask_for_accounts(self, g);
+        status = say_start(self, g);
+    if (status != GSRT_OK) {
+        free(g->regions);
+        g->plan = gsrt_plan_free(g->plan);
+    }
     return status;
 }
 
@@ -188,44 +296,45 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
     gateway *g = state;
     gsrt_answers *answers = g->options.answers;
     gsrt_status status = GSRT_OK;
+    if (gsrt_node_epoch(gsrt_node_of(self)) != g->epoch)
+        return;
     if (message->kind == GSRT_KIND_READY)
         status = on_ready(self, g, message->body);
     else if (message->kind == GSRT_KIND_TOKEN)
-        status = gsrt_answers_token(answers, message->body, gsrt_now_ns(self));
+        status = emit_or_hold(self, g, &(held){.token = *(const gsrt_msg_token *)message->body});
     else if (message->kind == GSRT_KIND_LOGITS)
         status = gsrt_answers_logits(answers, message->body, message->payload);
     else if (message->kind == GSRT_KIND_FINISHED)
-        status = on_finished(self, g, message->body);
+        status =
+            emit_or_hold(self, g, &(held){.is_finished = true, .finished = *(const gsrt_msg_finished *)message->body});
+    else if (message->kind == GSRT_KIND_TIMER)
+        status = emit_held(self, g);
     else if (message->kind == GSRT_KIND_FACTS)
         status = on_facts(self, g, message->body);
     else if (message->kind == GSRT_KIND_DOWN)
-        status = GSRT_EDOWN; /* the scheduler, or this rank's device or region */
+        status = GSRT_EDOWN; /* the scheduler */
     if (status != GSRT_OK)
-        fail(self);
+        fail(self, g, status);
 }
 
 static void stop(gsrt_actor *self, void *state, uint32_t reason)
 {
-    (void)self;
+    gateway *g = state;
     (void)reason;
-    free(((gateway *)state)->regions);
+    if (g->scheduler != GSRT_NOBODY) {
+        gsrt_unmonitor(self, g->scheduler);
+        gsrt_status status = gsrt_kill(self, g->scheduler, GSRT_EXIT_SHUTDOWN);
+        (void)status; /* when it is gone already, that is as good */
+    }
+    free(g->regions);
+    free(g->held);
+    g->plan = gsrt_plan_free(g->plan);
 }
 
 static const gsrt_behaviour gateway_behaviour = {
     .name = "gateway", .state_bytes = sizeof(gateway), .init = init, .receive = receive, .stop = stop};
 
-gsrt_status gsrt_gateway_start(gsrt_node *node, const gsrt_gateway_options *options)
+gsrt_status gsrt_gateway_start(const gsrt_gateway_options *options, gsrt_address *out)
 {
-    gsrt_address address;
-    return gsrt_node_spawn(node, &gateway_behaviour, options, &address);
-}
-
-void gsrt_gateway_stop_all(gsrt_node *node, uint32_t exit_code)
-{
-    gsrt_msg_stop stop_message = {.exit_code = exit_code};
-    for (uint32_t rank = 1; rank < gsrt_node_rank_count(node); rank++) {
-        gsrt_status status =
-            gsrt_node_post(node, gsrt_address_of_role(GSRT_ROLE_NODE, 0, rank), GSRT_KIND_STOP, &stop_message, NULL);
-        (void)status; /* a rank that cannot be told ends when its peers are gone */
-    }
+    return gsrt_node_spawn(options->rank->node, &gateway_behaviour, options, out);
 }

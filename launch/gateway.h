@@ -1,12 +1,15 @@
-/* The gateway: on rank 0, where requests enter and tokens leave. It is that rank's root too: it says START, waits for
- * every rank's READY, tells all who plays which role, starts the scheduler, submits the requests, asks every rank for
- * its account when the last answer has ended, and then finishes every node. A rank or an actor that is lost ends the
- * run with 5. */
+/* The gateway: on the leader of a view, where requests enter and tokens leave. It says START with the plan of the view,
+ * waits for every member's READY, tells all who plays which role, starts the scheduler, and submits the requests that
+ * have not ended, each with what is known of its answer. When the last answer has ended, it asks every member for its
+ * account and has the report made. A view change ends it; the next view's leader starts another, which goes on from
+ * what was emitted. */
 #ifndef GSRT_LAUNCH_GATEWAY_H
 #define GSRT_LAUNCH_GATEWAY_H
 
+#include "health/membership.h"
 #include "launch/answers.h"
 #include "launch/rank.h"
+#include "placement/fallback.h"
 #include "placement/scheduler_actor.h"
 
 /* What a rank said of itself, kept: its texts are copied. */
@@ -18,17 +21,19 @@ typedef struct gsrt_account {
 void gsrt_account_keep(gsrt_account *account, const gsrt_msg_facts *facts);
 
 typedef struct gsrt_gateway_options {
-    gsrt_rank *rank;       /* of rank 0, started; borrowed, like all here */
-    gsrt_answers *answers; /* initialised */
+    const gsrt_rank *rank; /* of the leader; borrowed, like all here */
+    gsrt_answers *answers; /* open: what was emitted before is in them */
     const char *directory; /* of the run; every rank is told */
-    gsrt_diag *diag;       /* why a rank could not start */
+    gsrt_diag *diag;       /* why the run ended */
     gsrt_scheduler_facts *scheduler_facts;
-    struct gsrt_account *accounts; /* [rank_count]: written as they come */
-    uint64_t *done_ns;             /* when the last answer ended */
+    gsrt_account *accounts;       /* [rank_count]: written as they come */
+    uint64_t *ready_ns, *done_ns; /* when the first plan was ready, and when the last answer had ended; 0: not yet */
+    gsrt_membership_fence (*fenced)(void *arg, uint64_t now_ns); /* whether something may be emitted now */
+    void (*on_done)(void *arg); /* all is known: make the report, and say VERDICT to the root */
+    void *arg;                  /* of both */
 } gsrt_gateway_options;
 
-GSRT_MUST_CHECK gsrt_status gsrt_gateway_start(gsrt_node *node, const gsrt_gateway_options *options);
-/* Tell every rank to end with exit_code. For node 0, outside any actor. */
-void gsrt_gateway_stop_all(gsrt_node *node, uint32_t exit_code);
+/* Start it on the leader's node; *out its address. As gsrt_node_spawn. */
+GSRT_MUST_CHECK gsrt_status gsrt_gateway_start(const gsrt_gateway_options *options, gsrt_address *out);
 
 #endif

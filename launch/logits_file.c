@@ -51,8 +51,8 @@ static gsrt_status open_request(gsrt_logits_file *file, uint32_t request, bool i
                   : gsrt_run_directory_reopen_file(file->directory, name, &file->descriptor, diag);
 }
 
-gsrt_status gsrt_logits_file_create(gsrt_run_directory *directory, const char *name, uint32_t request_count,
-                                    uint32_t vocab_count, gsrt_logits_file **out, gsrt_diag *diag)
+gsrt_status gsrt_logits_file_open(gsrt_run_directory *directory, const char *name, bool is_new, uint32_t request_count,
+                                  uint32_t vocab_count, gsrt_logits_file **out, gsrt_diag *diag)
 {
     size_t bytes = strlen(name) + 1;
     gsrt_logits_file *file = malloc(sizeof *file + bytes);
@@ -63,7 +63,7 @@ gsrt_status gsrt_logits_file_create(gsrt_run_directory *directory, const char *n
     memcpy(file->name, name, bytes);
     gsrt_status status = GSRT_OK;
     for (uint32_t request = request_count; request > 0 && status == GSRT_OK; request--)
-        status = open_request(file, request - 1, true, diag);
+        status = open_request(file, request - 1, is_new, diag);
     if (status != GSRT_OK) {
         (void)gsrt_logits_file_free(file);
         return status;

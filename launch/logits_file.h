@@ -11,12 +11,12 @@
 
 typedef struct gsrt_logits_file gsrt_logits_file;
 
-/* Create the file, or files, in `directory` unless `name` is absolute (then what is there is emptied). *out owned;
- * directory borrowed until free. Keeps one descriptor open, whatever the number of requests.
- * GSRT_OK | GSRT_EIO | GSRT_ENOMEM. */
-GSRT_MUST_CHECK gsrt_status gsrt_logits_file_create(gsrt_run_directory *directory, const char *name,
-                                                    uint32_t request_count, uint32_t vocab_count,
-                                                    gsrt_logits_file **out, gsrt_diag *diag);
+/* Open the file, or files, in `directory` unless `name` is absolute. is_new: what is there is emptied; else another
+ * process began it, and this one goes on. *out owned; directory borrowed until free. Keeps one descriptor open,
+ * whatever the number of requests. GSRT_OK | GSRT_EIO | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_logits_file_open(gsrt_run_directory *directory, const char *name, bool is_new,
+                                                  uint32_t request_count, uint32_t vocab_count, gsrt_logits_file **out,
+                                                  gsrt_diag *diag);
 
 /* Write logits[vocab_count] of `position` of `request`. May block. GSRT_OK | GSRT_EINVAL | GSRT_EIO. */
 GSRT_MUST_CHECK gsrt_status gsrt_logits_file_write(gsrt_logits_file *file, uint32_t request, uint32_t position,

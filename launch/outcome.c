@@ -35,33 +35,63 @@ static gsrt_status write_beginning(gsrt_outcome *o, gsrt_diag *diag)
     return status;
 }
 
-gsrt_status gsrt_outcome_open(gsrt_outcome *o, gsrt_diag *diag)
+static gsrt_status open_terminal(gsrt_outcome *o)
 {
     gsrt_terminal_options terminal = gsrt_terminal_options_find();
     terminal.is_json = o->options->is_json;
     terminal.is_quiet = o->options->is_quiet;
     terminal.verbosity = o->options->verbosity;
-    int descriptor = -1;
     gsrt_status status = gsrt_terminal_init(&o->terminal, &terminal, o->scenario->request_count);
     if (status != GSRT_OK)
         return status;
     o->has_terminal = true;
     o->answers.terminal = &o->terminal;
     o->accounts = calloc(o->rank_count, sizeof *o->accounts);
-    if (o->accounts == NULL)
-        return GSRT_ENOMEM;
-    gsrt_terminal_plan(&o->terminal, o->scenario->name, o->scenario->plan, o->loaded->workload, NULL, 0);
-    status = gsrt_run_directory_create(o->options->directory, o->scenario->name, &o->directory, diag);
-    if (status == GSRT_OK)
-        status = write_beginning(o, diag);
-    if (status == GSRT_OK)
-        status = gsrt_run_directory_open_file(o->directory, "tokens.jsonl", &descriptor, diag);
+    return o->accounts == NULL ? GSRT_ENOMEM : GSRT_OK;
+}
+
+/* The files of a run that begins, or those of one that goes on. */
+static gsrt_status open_files(gsrt_outcome *o, bool is_new, gsrt_diag *diag)
+{
+    int descriptor = -1;
+    gsrt_status status = is_new ? gsrt_run_directory_open_file(o->directory, "tokens.jsonl", &descriptor, diag)
+                                : gsrt_run_directory_reopen_file(o->directory, "tokens.jsonl", &descriptor, diag);
+    o->answers.sink = gsrt_tokens_free(o->answers.sink);
     if (status == GSRT_OK)
         status = gsrt_tokens_create(descriptor, o->scenario->request_count, &o->answers.sink);
-    if (status == GSRT_OK && o->scenario->logits_file != NULL)
-        status = gsrt_logits_file_create(o->directory, o->scenario->logits_file, o->scenario->request_count,
-                                         o->loaded->workload->vocab_count, &o->answers.logits, diag);
+    if (status == GSRT_OK && o->scenario->logits_file != NULL && o->answers.logits == NULL)
+        status = gsrt_logits_file_open(o->directory, o->scenario->logits_file, is_new, o->scenario->request_count,
+                                       o->loaded->workload->vocab_count, &o->answers.logits, diag);
     return status;
+}
+
+static gsrt_status begin(gsrt_outcome *o, gsrt_diag *diag)
+{
+    gsrt_terminal_plan(&o->terminal, o->scenario->name, o->scenario->plan, o->loaded->workload, NULL, 0);
+    gsrt_status status = gsrt_run_directory_create(o->options->directory, o->scenario->name, &o->directory, diag);
+    if (status == GSRT_OK)
+        status = write_beginning(o, diag);
+    return status == GSRT_OK ? open_files(o, true, diag) : status;
+}
+
+static gsrt_status take_over(gsrt_outcome *o, const char *path, uint64_t now_ns, gsrt_diag *diag)
+{
+    gsrt_status status = GSRT_OK;
+    if (o->directory == NULL)
+        status = gsrt_run_directory_open(path, &o->directory, diag);
+    if (status == GSRT_OK)
+        status = open_files(o, false, diag);
+    return status == GSRT_OK ? gsrt_answers_restore(&o->answers, "tokens.jsonl", now_ns, diag) : status;
+}
+
+gsrt_status gsrt_outcome_open(gsrt_outcome *o, uint32_t epoch, const char *path, uint64_t now_ns, gsrt_diag *diag)
+{
+    bool is_leading_on = o->led_epoch != 0 && o->led_epoch + 1 == epoch;
+    gsrt_status status = o->has_terminal ? GSRT_OK : open_terminal(o);
+    o->led_epoch = epoch;
+    if (status != GSRT_OK || is_leading_on)
+        return status;
+    return path == NULL ? begin(o, diag) : take_over(o, path, now_ns, diag);
 }
 
 void gsrt_outcome_fini(gsrt_outcome *o)

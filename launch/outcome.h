@@ -1,6 +1,7 @@
 /* Where a run's results go, and its end: the run directory and its files, the terminal, the reference pass, the report
- * and the verdict. The same in both worlds; held by whoever has the gateway.
- * Legal order: prepare, open, (the run), conclude, fini. Node's thread.
+ * and the verdict. The same in both worlds; prepared by every rank, opened by those that come to lead.
+ * Legal order: prepare, open in every view that this rank leads, (the run), conclude, fini. Node's thread; conclude on
+ * any thread, while nothing else touches it.
  */
 #ifndef GSRT_LAUNCH_OUTCOME_H
 #define GSRT_LAUNCH_OUTCOME_H
@@ -26,12 +27,16 @@ typedef struct gsrt_outcome {
     uint64_t start_ns, ready_ns, done_ns; /* of the world's clock */
     const char *ucx;                      /* lane in use, for the report; NULL: none */
     bool has_terminal;
+    uint32_t led_epoch; /* the last view that this rank opened it for; 0: none */
 } gsrt_outcome;
 
 /* Tokenise and check the requests. GSRT_OK | GSRT_EINPUT (*diag) | GSRT_ENOMEM. Call fini in any case. */
 GSRT_MUST_CHECK gsrt_status gsrt_outcome_prepare(gsrt_outcome *outcome, gsrt_diag *diag);
-/* Show the plan, create the run directory and everything that is written while running. Errors as above. */
-GSRT_MUST_CHECK gsrt_status gsrt_outcome_open(gsrt_outcome *outcome, gsrt_diag *diag);
+/* For the view `epoch`, which this rank leads. path NULL: it is the run's first leader: show the plan, create the run
+ * directory and everything that is written while running. Else another has: open them where they are, and take up what
+ * was emitted. Nothing to do where this rank led the view before. Errors as above, and as gsrt_answers_restore. */
+GSRT_MUST_CHECK gsrt_status gsrt_outcome_open(gsrt_outcome *outcome, uint32_t epoch, const char *path, uint64_t now_ns,
+                                              gsrt_diag *diag);
 /* After the loop ended with `exit_code`: compare with the reference where the scenario asks for it, write report.json,
  * say the verdict. Returns the exit code of the run. May block for as long as the reference pass takes. */
 int gsrt_outcome_conclude(gsrt_outcome *outcome, int exit_code, const char *error);

@@ -1,18 +1,32 @@
 #include "launch/rank.h"
 
-#include "actors/courier.h"
-#include "placement/scheduler.h"
+#include "launch/options.h"
+#include "mailbox/keepers.h"
+#include "placement/fallback.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-uint32_t gsrt_rank_kv_blocks(const gsrt_scenario *scenario, uint32_t context_max)
+/* A device that has not run out of jobs by then is broken; sized for the largest step on the slowest machine. */
+#define DRAIN_TIMEOUT_NS (600ull * 1000 * 1000 * 1000)
+
+static gsrt_address role_of_device(const gsrt_rank *r)
 {
-    uint32_t requests =
-        scenario->request_count < scenario->batch_requests ? scenario->request_count : scenario->batch_requests;
-    return scenario->kv_block_count > 0 ? scenario->kv_block_count : requests * gsrt_kv_blocks_of(context_max);
+    return gsrt_address_of_role(GSRT_ROLE_DEVICE, 0, gsrt_node_rank(r->node));
 }
+
+static gsrt_address role_of_root(uint32_t rank)
+{
+    return gsrt_address_of_role(GSRT_ROLE_NODE, 0, rank);
+}
+
+bool gsrt_rank_is_member(const gsrt_rank *r, uint32_t other)
+{
+    return other < gsrt_node_rank_count(r->node) && r->incarnations[other] != GSRT_NOT_A_MEMBER;
+}
+
+/* ---- the device ---- */
 
 /* What the scenario says about this rank's device; NULL: nothing. */
 static const gsrt_scenario_device *device_of(const gsrt_scenario *scenario, uint32_t rank)
@@ -61,8 +75,11 @@ static gsrt_status create_device(gsrt_rank *r, uint32_t threads, gsrt_diag *diag
                               : gsrt_device_create_profile(&options, &r->device, diag);
 }
 
+/* At its first role; it stays for the whole run. */
 static gsrt_status start_device(gsrt_rank *r, gsrt_diag *diag)
 {
+    if (r->device_actor != GSRT_NOBODY)
+        return GSRT_OK;
     const gsrt_scenario_device *declared = device_of(r->scenario, gsrt_node_rank(r->node));
     uint32_t threads =
         declared != NULL && declared->thread_count > 0 ? declared->thread_count : r->scenario->thread_count;
@@ -75,75 +92,14 @@ static gsrt_status start_device(gsrt_rank *r, gsrt_diag *diag)
         return status;
     gsrt_device_actor_options actor = {
         .device = r->device, .bridge = &r->bridge, .is_twin = r->options.is_twin, .model = model_of(r, threads)};
-    return gsrt_device_actor_start(r->node, &actor);
+    r->parts.device = r->device;
+    status = gsrt_device_actor_start(r->node, &actor);
+    if (status == GSRT_OK)
+        r->device_actor = gsrt_role_resolve(r->node, role_of_device(r));
+    return status;
 }
 
-static gsrt_status start_region(gsrt_rank *r)
-{
-    const gsrt_workload *w = r->loaded->workload;
-    uint32_t blocks = gsrt_rank_kv_blocks(r->scenario, w->context_max);
-    gsrt_status status =
-        gsrt_lower(r->loaded->weights, r->scenario->plan, r->stage, r->member, w->context_max, &r->lowered);
-    if (status != GSRT_OK)
-        return status;
-    if (r->device != NULL) {
-        r->kv = gsrt_kv_create(r->lowered->kv_layer_count, r->lowered->kv_head_count, w->head_dim, blocks);
-        r->workspace = gsrt_workspace_create(&r->lowered->program, GSRT_BATCH_ROWS_MAX);
-        if (r->kv == NULL || r->workspace == NULL)
-            return GSRT_ENOMEM;
-    }
-    for (uint32_t i = 0; i < r->lowered->matrix_count && r->device != NULL && r->scenario->is_packing; i++) {
-        status = gsrt_device_pack(r->device, r->lowered->matrices[i]);
-        if (status != GSRT_OK && status != GSRT_EUNSUPPORTED)
-            return status;
-    }
-    gsrt_region_options options = {.lowered = r->lowered,
-                                   .plan = r->scenario->plan,
-                                   .stage = r->stage,
-                                   .member = r->member,
-                                   .weights = r->loaded->weights,
-                                   .kv = r->kv,
-                                   .workspace = r->workspace,
-                                   .rows_max = GSRT_BATCH_ROWS_MAX,
-                                   .vocab_count = w->vocab_count,
-                                   .facts = &r->region_facts};
-    return gsrt_region_actor_start(r->node, &options, &r->region);
-}
-
-gsrt_status gsrt_rank_start(gsrt_rank *r, gsrt_node *node, const gsrt_scenario *scenario, const gsrt_loaded *loaded,
-                            const gsrt_rank_options *options, gsrt_diag *diag)
-{
-    uint32_t rank = gsrt_node_rank(node), rank_count = gsrt_node_rank_count(node);
-    *r = (gsrt_rank){.options = *options, .scenario = scenario, .loaded = loaded, .node = node};
-    r->links = calloc(rank_count, sizeof *r->links);
-    if (r->links == NULL)
-        return GSRT_ENOMEM;
-    gsrt_status status = GSRT_OK;
-    for (uint32_t peer = 0; peer < rank_count && status == GSRT_OK; peer++) {
-        if (peer != rank)
-            status = gsrt_link_actor_start(node, peer, &r->links[peer]);
-    }
-    r->has_role = gsrt_plan_role_of(scenario->plan, rank, &r->stage, &r->member);
-    if (status == GSRT_OK && r->has_role)
-        status = start_device(r, diag);
-    if (status == GSRT_OK && r->has_role)
-        status = start_region(r);
-    return gsrt_diag_set(status == GSRT_OK ? NULL : diag, status, scenario->file, NULL,
-                         "rank %u cannot start its part: %s", rank, gsrt_status_text(status));
-}
-
-void gsrt_rank_stop(gsrt_rank *r)
-{
-    r->device = gsrt_device_free(r->device);
-    for (uint32_t i = 0; r->lowered != NULL && i < r->lowered->matrix_count; i++)
-        gsrt_matrix_unpack(r->lowered->matrices[i]);
-    r->workspace = gsrt_workspace_free(r->workspace);
-    r->kv = gsrt_kv_free(r->kv);
-    r->lowered = gsrt_lowered_free(r->lowered);
-    r->profile = gsrt_profile_free(r->profile);
-    free(r->links);
-    r->links = NULL;
-}
+/* ---- the account ---- */
 
 void gsrt_rank_read_facts(const gsrt_rank *r, gsrt_msg_facts *out)
 {
@@ -162,8 +118,8 @@ void gsrt_rank_read_facts(const gsrt_rank *r, gsrt_msg_facts *out)
                             .isa = gsrt_span_of_text(r->device == NULL ? "none" : gsrt_isa_name(device.isa)),
                             .threads = device.thread_count,
                             .weight_touched = gsrt_weights_touched_bytes(r->loaded->weights),
-                            .weight_share = r->lowered == NULL ? 0 : r->lowered->share_bytes,
-                            .weight_copies = r->lowered == NULL ? 0 : r->lowered->copy_bytes,
+                            .weight_share = r->part == NULL ? 0 : r->part->lowered->share_bytes,
+                            .weight_copies = r->part == NULL ? 0 : r->part->lowered->copy_bytes,
                             .rows_max = region->rows_max,
                             .rows = region->rows,
                             .steps = region->steps,
@@ -182,74 +138,296 @@ void gsrt_rank_read_facts(const gsrt_rank *r, gsrt_msg_facts *out)
                             .temperature_c = device.temperature_c};
 }
 
-/* ---- the root actor ---- */
+/* ---- a view begins ---- */
 
-gsrt_status gsrt_rank_watch(const gsrt_rank *r, gsrt_actor *self)
+/* End an actor of the view before. What it was to say to others is void already. */
+static void end_old(gsrt_actor *self, gsrt_address *actor)
 {
-    if (!r->has_role)
+    if (*actor == GSRT_NOBODY)
+        return;
+    gsrt_unmonitor(self, *actor);
+    gsrt_status status = gsrt_kill(self, *actor, GSRT_EXIT_SHUTDOWN);
+    (void)status; /* whoever is gone already is as good */
+    *actor = GSRT_NOBODY;
+}
+
+/* Links anew: what the old ones still held is void. */
+static gsrt_status start_links(gsrt_actor *self, gsrt_rank *r)
+{
+    gsrt_status status = GSRT_OK;
+    for (uint32_t peer = 0; peer < gsrt_node_rank_count(r->node) && status == GSRT_OK; peer++) {
+        if (r->link_actors[peer] != GSRT_NOBODY) {
+            status = gsrt_kill(self, r->link_actors[peer], GSRT_EXIT_SHUTDOWN);
+            r->link_actors[peer] = GSRT_NOBODY;
+        }
+        if (status != GSRT_OK || peer == gsrt_node_rank(r->node) || !gsrt_rank_is_member(r, peer))
+            continue;
+        status = gsrt_link_actor_start(r->node, peer, &r->links[peer]);
+        if (status == GSRT_OK)
+            r->link_actors[peer] = gsrt_role_resolve(r->node, gsrt_address_of_role(GSRT_ROLE_LINK, 0, peer));
+    }
+    return status;
+}
+
+/* The device has no job left, so nobody reads the old region's memory any more; then the leader is told. */
+static gsrt_status say_present(gsrt_actor *self, gsrt_rank *r)
+{
+    end_old(self, &r->region);
+    gsrt_msg_present present = {.rank = gsrt_node_rank(r->node), .epoch = r->epoch};
+    return gsrt_send(self, role_of_root(r->leader), GSRT_KIND_PRESENT, &present, NULL);
+}
+
+static gsrt_status on_view(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_view *view)
+{
+    if (view->incarnations_count != gsrt_node_rank_count(r->node) || view->leader >= view->incarnations_count)
+        return GSRT_EINVAL;
+    r->epoch = view->epoch;
+    r->leader = view->leader;
+    memcpy(r->incarnations, view->incarnations, view->incarnations_count * sizeof *r->incarnations);
+    end_old(self, &r->gateway);
+    gsrt_status status = gsrt_role_bind(r->node, role_of_root(gsrt_node_rank(r->node)), r->root);
+    if (status == GSRT_OK)
+        status = start_links(self, r);
+    r->drain_call = 0;
+    if (status != GSRT_OK || r->device_actor == GSRT_NOBODY)
+        return status == GSRT_OK ? say_present(self, r) : status;
+    status = gsrt_role_bind(r->node, role_of_device(r), r->device_actor);
+    if (status == GSRT_OK)
+        status = gsrt_call(self, r->device_actor, GSRT_KIND_DRAIN, &(gsrt_msg_drain){.epoch = r->epoch}, NULL,
+                           DRAIN_TIMEOUT_NS, &r->drain_call);
+    return status;
+}
+
+/* On the leader: once every member has begun the view, the gateway begins the run, or goes on with it. */
+static gsrt_status on_present(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_present *present)
+{
+    uint32_t rank_count = gsrt_node_rank_count(r->node);
+    if (present->rank >= rank_count)
+        return GSRT_OK; /* refused: it names nobody */
+    if (present->epoch > r->present_epoch[present->rank])
+        r->present_epoch[present->rank] = present->epoch;
+    if (r->leader != gsrt_node_rank(r->node) || r->gateway != GSRT_NOBODY || r->epoch == 0)
         return GSRT_OK;
-    gsrt_address device =
-        gsrt_role_resolve(r->node, gsrt_address_of_role(GSRT_ROLE_DEVICE, 0, gsrt_node_rank(r->node)));
-    gsrt_status status = gsrt_monitor(self, device);
+    for (uint32_t rank = 0; rank < rank_count; rank++) {
+        if (gsrt_rank_is_member(r, rank) && r->present_epoch[rank] != r->epoch)
+            return GSRT_OK;
+    }
+    gsrt_status status = r->options.on_lead(r->options.arg, r, &r->gateway, r->diag);
+    if (status == GSRT_OK)
+        return gsrt_monitor(self, r->gateway);
+    /* no other rank would fare better: its inputs and its directory are the same */
+    gsrt_rank_end_all(r, (uint32_t)gsrt_exit_code(status));
+    gsrt_node_finish(r->node, gsrt_exit_code(status));
+    return GSRT_OK;
+}
+
+/* ---- START: the plan of the view ---- */
+
+static void unpack_carrier(const gsrt_msg_start *start, gsrt_plan_carrier *out)
+{
+    /* counts are within the table's limits; what does not fit together is refused by gsrt_plan_unpack */
+    out->stage_count = start->layers_count == 2 * start->member_counts_count ? start->member_counts_count : 0;
+    out->role_count = start->ranks_count == start->shares_count ? start->ranks_count : 0;
+    out->spare_count = start->spares_count;
+    out->exchange = start->exchange;
+    memcpy(out->layers, start->layers, start->layers_count * sizeof *out->layers);
+    memcpy(out->member_counts, start->member_counts, start->member_counts_count * sizeof *out->member_counts);
+    memcpy(out->ranks, start->ranks, start->ranks_count * sizeof *out->ranks);
+    memcpy(out->shares, start->shares, start->shares_count * sizeof *out->shares);
+    memcpy(out->spares, start->spares, start->spares_count * sizeof *out->spares);
+}
+
+static gsrt_status take_plan(gsrt_rank *r, const gsrt_msg_start *start, gsrt_diag *diag)
+{
+    gsrt_plan_carrier *carrier = malloc(sizeof *carrier);
+    gsrt_plan *plan;
+    if (carrier == NULL)
+        return GSRT_ENOMEM;
+    unpack_carrier(start, carrier);
+    gsrt_status status = gsrt_plan_unpack(carrier, &plan);
+    free(carrier);
+    if (status != GSRT_OK)
+        return status;
+    gsrt_plan_free(r->plan);
+    r->plan = plan;
+    return gsrt_plan_check(plan, r->loaded->workload, gsrt_node_rank_count(r->node), r->scenario->file, diag);
+}
+
+static gsrt_status start_region(gsrt_actor *self, gsrt_rank *r)
+{
+    gsrt_region_options options = {.lowered = r->part->lowered,
+                                   .plan = r->plan,
+                                   .stage = r->stage,
+                                   .member = r->member,
+                                   .weights = r->loaded->weights,
+                                   .kv = r->part->kv,
+                                   .workspace = r->part->workspace,
+                                   .rows_max = GSRT_BATCH_ROWS_MAX,
+                                   .vocab_count = r->loaded->workload->vocab_count,
+                                   .facts = &r->region_facts};
+    gsrt_status status = gsrt_region_actor_start(r->node, &options, &r->region);
     return status == GSRT_OK ? gsrt_monitor(self, r->region) : status;
 }
 
-/* START: open what this rank writes, then say that it is ready, or why it cannot be. */
-static gsrt_status answer_start(gsrt_actor *self, const gsrt_rank *r, const gsrt_msg_start *start)
+/* Take the part that the plan gives to this rank, if it gives one. */
+static gsrt_status take_part(gsrt_actor *self, gsrt_rank *r, gsrt_diag *diag)
 {
-    char directory[4097];
+    bool is_first = r->device_actor == GSRT_NOBODY;
+    r->has_role = gsrt_plan_role_of(r->plan, gsrt_node_rank(r->node), &r->stage, &r->member);
+    r->part = NULL;
+    if (!r->has_role) {
+        gsrt_parts_rest(&r->parts, NULL);
+        return GSRT_OK;
+    }
+    gsrt_status status = start_device(r, diag);
+    if (status == GSRT_OK && is_first)
+        status = gsrt_monitor(self, r->device_actor);
+    if (status == GSRT_OK)
+        status = gsrt_parts_take(&r->parts, r->plan, r->stage, r->member, &r->part);
+    return status == GSRT_OK ? start_region(self, r) : status;
+}
+
+static gsrt_status open_files(gsrt_rank *r, const gsrt_msg_start *start, gsrt_diag *diag)
+{
+    if (r->directory[0] != 0 || start->directory.len == 0)
+        return GSRT_OK;
+    memcpy(r->directory, start->directory.data, start->directory.len);
+    r->directory[start->directory.len] = 0;
+    return r->options.on_start == NULL ? GSRT_OK : r->options.on_start(r->options.arg, r->directory, diag);
+}
+
+static gsrt_status on_start(gsrt_actor *self, gsrt_rank *r, const gsrt_message *message)
+{
     gsrt_diag diag = {0};
-    gsrt_status status = GSRT_OK;
-    memcpy(directory, start->directory.data, start->directory.len);
-    directory[start->directory.len] = 0;
-    if (r->options.on_start != NULL)
-        status = r->options.on_start(r->options.on_start_arg, directory, &diag);
+    if (r->region != GSRT_NOBODY || r->drain_call != 0)
+        return GSRT_OK; /* refused: this view has been started */
+    gsrt_status status = open_files(r, message->body, &diag);
+    if (status == GSRT_OK)
+        status = take_plan(r, message->body, &diag);
+    if (status == GSRT_OK)
+        status = take_part(self, r, &diag);
+    if (status != GSRT_OK && diag.status == GSRT_OK)
+        status = gsrt_diag_set(&diag, status, r->scenario->file, NULL, "rank %u cannot start its part: %s",
+                               gsrt_node_rank(r->node), gsrt_status_text(status));
     gsrt_msg_ready ready = {.rank = gsrt_node_rank(r->node),
                             .region = r->region,
-                            .exit_code = status == GSRT_OK ? 0 : 5,
+                            .exit_code = (uint32_t)gsrt_exit_code(status),
                             .why = gsrt_span_of_text(diag.text)};
-    return gsrt_send(self, gsrt_address_of_role(GSRT_ROLE_NODE, 0, 0), GSRT_KIND_READY, &ready, NULL);
+    return gsrt_send(self, message->from, GSRT_KIND_READY, &ready, NULL);
+}
+
+/* ---- the root actor ---- */
+
+static gsrt_status on_roles(gsrt_rank *r, const gsrt_msg_roles *roles)
+{
+    gsrt_status status = GSRT_OK;
+    for (uint32_t i = 0; i < roles->roles_count && i < roles->actors_count && status == GSRT_OK; i++)
+        status = gsrt_role_bind(r->node, roles->roles[i], roles->actors[i]);
+    return status;
+}
+
+static gsrt_status on_facts_wanted(gsrt_actor *self, const gsrt_rank *r, gsrt_address asker)
+{
+    gsrt_msg_facts facts;
+    gsrt_rank_read_facts(r, &facts);
+    return gsrt_send(self, asker, GSRT_KIND_FACTS, &facts, NULL);
+}
+
+void gsrt_rank_end_all(const gsrt_rank *r, uint32_t exit_code)
+{
+    gsrt_msg_end end = {.exit_code = exit_code};
+    for (uint32_t rank = 0; rank < gsrt_node_rank_count(r->node); rank++) {
+        if (rank == gsrt_node_rank(r->node) || !gsrt_rank_is_member(r, rank))
+            continue;
+        gsrt_status status = gsrt_node_post(r->node, role_of_root(rank), GSRT_KIND_END, &end, NULL);
+        (void)status; /* whoever cannot be told is told by its keeper */
+    }
 }
 
 static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
 {
-    gsrt_rank *r = *(gsrt_rank *const *)arg;
-    *(gsrt_rank **)state = r;
-    return gsrt_rank_watch(r, self);
+    (void)self;
+    *(gsrt_rank **)state = *(gsrt_rank *const *)arg;
+    return GSRT_OK;
+}
+
+/* An actor of this rank has ended by itself, or its device does not answer: this process is no good any more. */
+static bool is_fatal(const gsrt_rank *r, const gsrt_message *message)
+{
+    gsrt_address subject = ((const gsrt_msg_down *)message->body)->subject;
+    if (message->call != 0)
+        return message->call == r->drain_call && ((const gsrt_msg_down *)message->body)->reason != GSRT_EXIT_EPOCH;
+    return subject == r->region || subject == r->gateway || subject == r->device_actor;
 }
 
 static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
 {
     gsrt_rank *r = *(gsrt_rank **)state;
-    if (message->kind == GSRT_KIND_START) {
-        if (answer_start(self, r, message->body) != GSRT_OK)
-            gsrt_node_finish(r->node, 5);
+    gsrt_status status = GSRT_OK;
+    if (message->kind == GSRT_KIND_VIEW) {
+        status = on_view(self, r, message->body);
+    } else if (message->kind == GSRT_KIND_DRAINED && message->call == r->drain_call) {
+        r->drain_call = 0;
+        status = say_present(self, r);
+    } else if (message->kind == GSRT_KIND_PRESENT) {
+        status = on_present(self, r, message->body);
+    } else if (message->kind == GSRT_KIND_START) {
+        status = on_start(self, r, message);
     } else if (message->kind == GSRT_KIND_ROLES) {
-        const gsrt_msg_roles *roles = message->body;
-        for (uint32_t i = 0; i < roles->roles_count && i < roles->actors_count; i++) {
-            if (gsrt_role_bind(r->node, roles->roles[i], roles->actors[i]) != GSRT_OK)
-                gsrt_node_finish(r->node, 5);
-        }
+        status = on_roles(r, message->body);
     } else if (message->kind == GSRT_KIND_ASK_FACTS) {
-        gsrt_msg_facts facts;
-        gsrt_rank_read_facts(r, &facts);
-        if (gsrt_send(self, message->from, GSRT_KIND_FACTS, &facts, NULL) != GSRT_OK)
-            gsrt_node_finish(r->node, 5);
+        status = on_facts_wanted(self, r, message->from);
     } else if (message->kind == GSRT_KIND_DOWN) {
-        gsrt_node_finish(r->node, 5); /* node 0 sees this rank leave, and ends the run */
-    } else if (message->kind == GSRT_KIND_STOP) {
-        gsrt_node_finish(r->node, (int)((const gsrt_msg_stop *)message->body)->exit_code);
+        status = is_fatal(r, message) ? GSRT_EDOWN : GSRT_OK;
+    } else if (message->kind == GSRT_KIND_VERDICT) {
+        uint32_t exit_code = ((const gsrt_msg_verdict *)message->body)->exit_code;
+        gsrt_rank_end_all(r, exit_code);
+        gsrt_node_finish(r->node, (int)exit_code);
+    } else if (message->kind == GSRT_KIND_END) {
+        gsrt_node_finish(r->node, (int)((const gsrt_msg_end *)message->body)->exit_code);
     }
+    if (status != GSRT_OK)
+        gsrt_node_finish(r->node, GSRT_EXIT_AGAIN);
 }
 
 static const gsrt_behaviour root_behaviour = {
-    .name = "node", .state_bytes = sizeof(gsrt_rank *), .init = init, .receive = receive};
+    .name = "root", .state_bytes = sizeof(gsrt_rank *), .init = init, .receive = receive};
 
-gsrt_status gsrt_rank_root_start(gsrt_rank *r)
+/* ---- life ---- */
+
+gsrt_status gsrt_rank_start(gsrt_rank *r, gsrt_node *node, const gsrt_scenario *scenario, const gsrt_loaded *loaded,
+                            const gsrt_rank_options *options, gsrt_diag *diag)
 {
-    gsrt_address address;
-    gsrt_status status = gsrt_node_spawn(r->node, &root_behaviour, &r, &address);
-    if (status != GSRT_OK)
-        return status;
-    return gsrt_role_bind(r->node, gsrt_address_of_role(GSRT_ROLE_NODE, 0, gsrt_node_rank(r->node)), address);
+    uint32_t rank_count = gsrt_node_rank_count(node);
+    *r = (gsrt_rank){.options = *options,
+                     .scenario = scenario,
+                     .loaded = loaded,
+                     .node = node,
+                     .diag = diag,
+                     .parts = {.scenario = scenario, .loaded = loaded}};
+    r->links = calloc(rank_count, sizeof *r->links);
+    r->link_actors = calloc(rank_count, sizeof *r->link_actors);
+    r->incarnations = calloc(rank_count, sizeof *r->incarnations);
+    r->present_epoch = calloc(rank_count, sizeof *r->present_epoch);
+    if (r->links == NULL || r->link_actors == NULL || r->incarnations == NULL || r->present_epoch == NULL)
+        return GSRT_ENOMEM;
+    gsrt_status status = gsrt_node_spawn(node, &root_behaviour, &r, &r->root);
+    if (status == GSRT_OK)
+        status = gsrt_role_bind(node, role_of_root(gsrt_node_rank(node)), r->root);
+    return status;
+}
+
+void gsrt_rank_stop(gsrt_rank *r)
+{
+    r->device = gsrt_device_free(r->device);
+    gsrt_parts_free(&r->parts);
+    r->plan = gsrt_plan_free(r->plan);
+    r->profile = gsrt_profile_free(r->profile);
+    free(r->links);
+    free(r->link_actors);
+    free(r->incarnations);
+    free(r->present_epoch);
+    r->links = NULL;
+    r->link_actors = NULL;
+    r->incarnations = r->present_epoch = NULL;
 }

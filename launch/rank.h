@@ -1,7 +1,14 @@
-/* One rank's part of a run: its links, its device, its region, and the root actor that answers to node 0.
+/* One rank's part of a run: its device, the part that it plays in the plan of the view, its links, and the root actor
+ * that starts them anew in each view.
+ *
+ *   VIEW (membership)      the old view's actors are ended, the device runs out of jobs: DRAIN -> DRAINED
+ *   -> PRESENT to the leader's root; the leader's root waits for all members, then has its gateway started
+ *   START (gateway)        the plan of the view: take a part, start its region -> READY
+ *   ROLES                  who plays which role; from here on the token's way (model/, placement/)
+ *   ASK_FACTS, END         the end of a run
  *
  * The same in both worlds. In the twin the device computes inline (numerics on) or not at all (off), and its time is
- * the model's. Legal order: start, root_start, run the node, free the node, stop.
+ * the model's. Legal order: start, run the node, free the node, stop.
  */
 #ifndef GSRT_LAUNCH_RANK_H
 #define GSRT_LAUNCH_RANK_H
@@ -9,54 +16,66 @@
 #include "backends/device_actor.h"
 #include "backends/profile.h"
 #include "collectives/link_actor.h"
-#include "launch/loaded.h"
-#include "launch/scenario.h"
+#include "launch/part.h"
 #include "model/region_actor.h"
+
+typedef struct gsrt_rank gsrt_rank;
 
 typedef struct gsrt_rank_options {
     bool is_twin;
     bool is_numeric;  /* twin: compute the numbers */
     uint64_t load_ns; /* what loading the model took, for the report */
-    /* the run directory exists: open this rank's own files there; NULL: nothing to do */
+    /* the run directory exists: open this rank's own files there; once; NULL: nothing to do */
     gsrt_status (*on_start)(void *arg, const char *directory, gsrt_diag *diag);
-    void *on_start_arg;
+    /* this rank leads the view, and every member is present: start the gateway; *out its address */
+    gsrt_status (*on_lead)(void *arg, gsrt_rank *rank, gsrt_address *out, gsrt_diag *diag);
+    void *arg; /* of both */
 } gsrt_rank_options;
 
-typedef struct gsrt_rank {
+struct gsrt_rank {
     gsrt_rank_options options;
     const gsrt_scenario *scenario; /* borrowed, like the two below */
     const gsrt_loaded *loaded;
     gsrt_node *node;
+    gsrt_diag *diag; /* why it ended; borrowed */
+    gsrt_address root;
+    char directory[4097]; /* of the run; empty: not known yet */
+    /* the view */
+    uint32_t epoch, leader;
+    uint32_t *incarnations;    /* [rank_count] of the members, GSRT_NOT_A_MEMBER of the others */
+    uint32_t *present_epoch;   /* [rank_count] the latest view that each rank has begun, as far as it said so here */
+    uint64_t drain_call;       /* 0: none is open */
+    gsrt_address gateway;      /* on the leader, while it runs */
+    gsrt_address *link_actors; /* [rank_count] */
+    /* what it plays in it */
+    gsrt_plan *plan; /* owned; NULL: no START yet */
     bool has_role;
     uint32_t stage, member;
     gsrt_address region;
-    gsrt_lowered *lowered;
+    gsrt_parts parts;
+    gsrt_part *part; /* NULL: no role */
+    /* what stays */
     gsrt_profile *profile; /* NULL: the CPU itself */
-    gsrt_device *device;   /* NULL: no role, or nothing is computed */
+    gsrt_device *device;   /* NULL: no role yet, or nothing is computed */
     gsrt_device_bridge bridge;
-    gsrt_kv *kv;
-    gsrt_workspace *workspace;
+    gsrt_address device_actor; /* GSRT_NOBODY: no role yet */
     gsrt_region_facts region_facts;
     gsrt_link_facts *links; /* [rank_count] */
-} gsrt_rank;
+};
 
-/* KV blocks of every region: as the scenario says, or as many as its admitted requests can need at most. */
-uint32_t gsrt_rank_kv_blocks(const gsrt_scenario *scenario, uint32_t context_max);
-
-/* Build everything on `node`. On error what was started is undone by gsrt_rank_stop.
- * GSRT_OK | GSRT_EINPUT (GSRT_ISA) | GSRT_ENOMEM | GSRT_EUNSUPPORTED; *diag says why. */
+/* Start the root actor on `node`. It waits for a VIEW. On error what was started is undone by gsrt_rank_stop.
+ * GSRT_OK | GSRT_ENOMEM | as gsrt_node_spawn. */
 GSRT_MUST_CHECK gsrt_status gsrt_rank_start(gsrt_rank *rank, gsrt_node *node, const gsrt_scenario *scenario,
                                             const gsrt_loaded *loaded, const gsrt_rank_options *options,
                                             gsrt_diag *diag);
 /* After the node was freed. */
 void gsrt_rank_stop(gsrt_rank *rank);
 
-/* The root actor of a rank other than 0: answers START with READY, takes ROLES, ASK_FACTS and STOP; ends the rank with
- * 5 when one of its actors has ended. */
-GSRT_MUST_CHECK gsrt_status gsrt_rank_root_start(gsrt_rank *rank);
-/* Monitor the rank's own actors: `self` gets a DOWN when one ends. */
-GSRT_MUST_CHECK gsrt_status gsrt_rank_watch(const gsrt_rank *rank, gsrt_actor *self);
+/* `rank` is a member of the view. */
+bool gsrt_rank_is_member(const gsrt_rank *rank, uint32_t other);
 /* The rank's own account. Texts are borrowed from the rank. */
 void gsrt_rank_read_facts(const gsrt_rank *rank, gsrt_msg_facts *out);
+/* Tell every other member that the run is over. Node's thread, outside any actor or inside. */
+void gsrt_rank_end_all(const gsrt_rank *rank, uint32_t exit_code);
 
 #endif

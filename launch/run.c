@@ -1,10 +1,13 @@
 #include "launch/run.h"
 
+#include "health/member_actor.h"
 #include "launch/interrupt.h"
 #include "launch/keeper.h"
 #include "launch/outcome.h"
 #include "launch/wireup.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,8 +22,11 @@ typedef struct run {
     gsrt_recorder *recorder;
     gsrt_node *node;
     gsrt_rank rank;
-    gsrt_outcome outcome; /* rank 0 */
+    gsrt_member member;
+    gsrt_outcome outcome; /* opened when this rank leads */
     bool has_rank;
+    bool is_concluding; /* the thread was started */
+    pthread_t concluder;
 } run;
 
 /* Read everything from outside and check it; the same on every rank, so that all agree without a word. */
@@ -62,24 +68,7 @@ static uint64_t spin_ns_of(const run *r)
     return (long)r->wireup.rank_count > cores ? 0 : 20000;
 }
 
-/* Failures beyond a clean end come with supervision: here a lost rank ends the run. Rank 0 tells the others; they
- * themselves only mind the loss of rank 0. */
-static void suspected(void *arg, uint32_t rank, gsrt_status why)
-{
-    run *r = arg;
-    if (gsrt_node_is_finished(r->node) || (r->wireup.rank != 0 && rank != 0))
-        return;
-    gsrt_status status =
-        gsrt_diag_set(&r->diag, GSRT_EPEER, NULL, NULL, "rank %u on %s %s, and the run cannot go on", rank,
-                      r->hosts[rank], why == GSRT_ECANCELED ? "left before the end" : "was lost");
-    (void)status;
-    gsrt_node_rank_lost(r->node, rank);
-    if (r->wireup.rank == 0)
-        gsrt_gateway_stop_all(r->node, 5);
-    gsrt_node_finish(r->node, 5);
-}
-
-/* This rank's trace. Every rank but 0 learns where the run directory is by START, which its trace begins after. */
+/* This rank's trace. Every rank learns where the run directory is by START, which its trace begins after. */
 static gsrt_status open_recorder(void *arg, const char *directory, gsrt_diag *diag)
 {
     run *r = arg;
@@ -126,29 +115,85 @@ static gsrt_status create_node(run *r)
     if (status != GSRT_OK)
         return status;
     r->wireup.transport = NULL; /* the node's now */
-    gsrt_node_on_suspect(r->node, suspected, r);
     return GSRT_OK;
+}
+
+/* ---- on the leader ---- */
+
+/* The reference pass and the report, beside the node, which goes on answering its peers meanwhile. */
+static void *conclude(void *arg)
+{
+    run *r = arg;
+    gsrt_msg_verdict verdict = {.exit_code = (uint32_t)gsrt_outcome_conclude(&r->outcome, 0, NULL)};
+    while (gsrt_node_post_foreign(r->node, r->rank.root, GSRT_KIND_VERDICT, &verdict) == GSRT_EFULL)
+        (void)sched_yield();
+    return NULL;
+}
+
+static void all_is_done(void *arg)
+{
+    run *r = arg;
+    if (r->is_concluding)
+        return; /* a view change came in between: the report is being made already */
+    r->is_concluding = pthread_create(&r->concluder, NULL, conclude, r) == 0;
+    if (!r->is_concluding)
+        gsrt_node_finish(r->node, 5);
+}
+
+static gsrt_membership_fence fenced(void *arg, uint64_t now_ns)
+{
+    const run *r = arg;
+    return gsrt_member_fenced(&r->member, now_ns);
+}
+
+static gsrt_status lead(void *arg, gsrt_rank *rank, gsrt_address *out, gsrt_diag *diag)
+{
+    run *r = arg;
+    const char *path = rank->directory[0] == 0 ? NULL : rank->directory;
+    gsrt_status status = gsrt_outcome_open(&r->outcome, rank->epoch, path, gsrt_outcome_clock_ns(), diag);
+    if (status != GSRT_OK)
+        return status;
+    gsrt_gateway_options options = {.rank = rank,
+                                    .answers = &r->outcome.answers,
+                                    .directory = gsrt_run_directory_path(r->outcome.directory),
+                                    .diag = diag,
+                                    .scheduler_facts = &r->outcome.scheduler_facts,
+                                    .accounts = r->outcome.accounts,
+                                    .ready_ns = &r->outcome.ready_ns,
+                                    .done_ns = &r->outcome.done_ns,
+                                    .fenced = fenced,
+                                    .on_done = all_is_done,
+                                    .arg = r};
+    return gsrt_gateway_start(&options, out);
+}
+
+/* ---- every rank ---- */
+
+static void give_up(void *arg, const char *why)
+{
+    run *r = arg;
+    gsrt_status status = gsrt_diag_set(&r->diag, GSRT_EQUORUM, NULL, NULL, "rank %u gives up: %s", r->wireup.rank, why);
+    gsrt_node_finish(r->node, gsrt_exit_code(status));
+}
+
+static void end_this_incarnation(void *arg)
+{
+    run *r = arg;
+    gsrt_node_finish(r->node, GSRT_EXIT_AGAIN);
 }
 
 static gsrt_status start_actors(run *r)
 {
     gsrt_rank_options rank = {
-        .load_ns = gsrt_outcome_clock_ns() - r->outcome.start_ns, .on_start = open_recorder, .on_start_arg = r};
+        .load_ns = gsrt_outcome_clock_ns() - r->outcome.start_ns, .on_start = open_recorder, .on_lead = lead, .arg = r};
     r->has_rank = true;
     gsrt_status status = gsrt_rank_start(&r->rank, r->node, r->scenario, &r->loaded, &rank, &r->diag);
-    if (status != GSRT_OK)
-        return status;
-    r->outcome.ready_ns = gsrt_outcome_clock_ns();
-    if (r->wireup.rank != 0)
-        return gsrt_rank_root_start(&r->rank);
-    gsrt_gateway_options gateway = {.rank = &r->rank,
-                                    .answers = &r->outcome.answers,
-                                    .directory = gsrt_run_directory_path(r->outcome.directory),
-                                    .diag = &r->diag,
-                                    .scheduler_facts = &r->outcome.scheduler_facts,
-                                    .accounts = r->outcome.accounts,
-                                    .done_ns = &r->outcome.done_ns};
-    return gsrt_gateway_start(r->node, &gateway);
+    gsrt_member_options member = gsrt_member_options_default();
+    member.machine.incarnation = r->wireup.incarnation;
+    member.keepers = r->wireup.keepers;
+    member.root = r->rank.root;
+    member.hooks = (gsrt_member_hooks){.arg = r, .on_exit = end_this_incarnation, .on_lost = give_up};
+    return status == GSRT_OK ? gsrt_member_start(&r->member, r->node, &member) : status;
 }
 
 static void interrupted(void *arg)
@@ -156,14 +201,9 @@ static void interrupted(void *arg)
     gsrt_node_finish(arg, GSRT_EXIT_INTERRUPTED);
 }
 
-/* Rank 0 opens the outputs first; then all start, and run until rank 0 says stop. */
 static int serve(run *r)
 {
     gsrt_status status = name_hosts(r);
-    if (status == GSRT_OK && r->wireup.rank == 0)
-        status = gsrt_outcome_open(&r->outcome, &r->diag);
-    if (status == GSRT_OK && r->wireup.rank == 0)
-        status = open_recorder(r, gsrt_run_directory_path(r->outcome.directory), &r->diag);
     if (status == GSRT_OK)
         status = create_node(r);
     if (status == GSRT_OK)
@@ -174,15 +214,22 @@ static int serve(run *r)
     gsrt_node_run(r->node);
     gsrt_interrupt_on_wake(NULL, NULL);
     int exit_code = gsrt_node_exit_code(r->node);
-    const char *error = r->diag.status == GSRT_OK ? NULL : r->diag.text;
-    return r->wireup.rank == 0 ? gsrt_outcome_conclude(&r->outcome, exit_code, error) : exit_code;
+    if (r->is_concluding) {
+        (void)pthread_join(r->concluder, NULL);
+    } else if (r->outcome.led_epoch != 0 && r->outcome.led_epoch == r->rank.epoch) {
+        const char *error = r->diag.status == GSRT_OK ? NULL : r->diag.text;
+        exit_code = gsrt_outcome_conclude(&r->outcome, exit_code, error);
+    }
+    return exit_code;
 }
 
 static void run_fini(run *r)
 {
     gsrt_node_free(r->node);
-    if (r->has_rank)
+    if (r->has_rank) {
         gsrt_rank_stop(&r->rank);
+        gsrt_member_fini(&r->member);
+    }
     if (r->recorder != NULL && gsrt_recorder_close(r->recorder, gsrt_outcome_clock_ns(), NULL) != GSRT_OK)
         (void)fprintf(stderr, "gsrt-launch: warning: the trace of rank %u could not be written to its end\n",
                       r->wireup.rank);
@@ -209,7 +256,7 @@ int gsrt_run(const gsrt_options *options)
     if (is_wired)
         status = prepare(r);
     int exit_code = status == GSRT_OK ? serve(r) : is_wired ? gsrt_exit_code(status) : 5;
-    if (exit_code != 0 && r->diag.status != GSRT_OK && r->wireup.rank == 0)
+    if (exit_code != 0 && r->diag.status != GSRT_OK && (r->wireup.rank == 0 || r->outcome.led_epoch != 0))
         (void)fprintf(stderr, "gsrt-launch: error: %s\n", r->diag.text);
     run_fini(r);
     free(r);

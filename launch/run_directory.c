@@ -187,7 +187,7 @@ gsrt_status gsrt_run_directory_write(gsrt_run_directory *directory, const char *
 static gsrt_status open_growing(const gsrt_run_directory *directory, const char *name, int flags, int *out_descriptor,
                                 gsrt_diag *diag)
 {
-    int descriptor = openat(directory->descriptor, name, O_WRONLY | O_CLOEXEC | flags, 0666);
+    int descriptor = openat(directory->descriptor, name, O_RDWR | O_CLOEXEC | flags, 0666);
     if (descriptor < 0)
         return report_failure(directory, name, "opened for writing", errno, diag);
     *out_descriptor = descriptor;

@@ -36,7 +36,7 @@ GSRT_MUST_CHECK gsrt_status gsrt_run_directory_write(gsrt_run_directory *directo
  * *out_descriptor owned: close(). GSRT_OK | GSRT_EIO. */
 GSRT_MUST_CHECK gsrt_status gsrt_run_directory_open_file(gsrt_run_directory *directory, const char *name,
                                                          int *out_descriptor, gsrt_diag *diag);
-/* Open such a file again, without emptying it. GSRT_OK | GSRT_EIO. */
+/* Open such a file again, for reading and writing, without emptying it. GSRT_OK | GSRT_EIO. */
 GSRT_MUST_CHECK gsrt_status gsrt_run_directory_reopen_file(gsrt_run_directory *directory, const char *name,
                                                            int *out_descriptor, gsrt_diag *diag);
 

@@ -51,8 +51,13 @@ gsrt_status gsrt_terminal_status(const gsrt_terminal *terminal)
 static void write_out(gsrt_terminal *terminal, const void *bytes, size_t len)
 {
     FILE *out = terminal->options.out;
-    if (len > 0 && fwrite(bytes, 1, len, out) != len && terminal->status == GSRT_OK)
+    if (!terminal->is_replaying && len > 0 && fwrite(bytes, 1, len, out) != len && terminal->status == GSRT_OK)
         terminal->status = GSRT_EIO;
+}
+
+void gsrt_terminal_replay(gsrt_terminal *terminal, bool is_replaying)
+{
+    terminal->is_replaying = is_replaying;
 }
 
 static void flush_out(gsrt_terminal *terminal)

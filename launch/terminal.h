@@ -41,6 +41,7 @@ typedef struct gsrt_terminal {
     bool has_header, has_text;      /* of request_now: written */
     bool is_line_open;              /* out stands within a line */
     bool is_bar_shown;
+    bool is_replaying; /* what comes was shown before, by another process: keep count, write nothing */
     uint64_t bar_ns, bar_first_ns;
     gsrt_status status; /* first failed write to out */
 } gsrt_terminal;
@@ -56,6 +57,10 @@ void gsrt_terminal_fini(gsrt_terminal *terminal);
 /* The plan, and the device of each rank (backends may be NULL); simulated ones say so. workload may be NULL. */
 void gsrt_terminal_plan(gsrt_terminal *terminal, const char *name, const gsrt_plan *plan, const gsrt_workload *workload,
                         const gsrt_report_backend *backends, uint32_t backend_count);
+
+/* From now on (until called with false) what comes has been shown before, by the process that led the run until it
+ * died: nothing is written, but what comes next goes on from there. */
+void gsrt_terminal_replay(gsrt_terminal *terminal, bool is_replaying);
 
 /* More text of `request`: whole UTF-8 characters. GSRT_ENOMEM: it could not be kept (it is in the report all the same).
  */

@@ -9,6 +9,7 @@
 #define GSRT_LAUNCH_TOKENS_H
 
 #include "base/buffer.h"
+#include "base/diag.h"
 
 typedef struct gsrt_tokens gsrt_tokens;
 
@@ -28,6 +29,19 @@ GSRT_MUST_CHECK gsrt_status gsrt_tokens_create(int descriptor, uint32_t request_
  * step was run again) | GSRT_ESTATE: an index before it is missing | GSRT_EINVAL: no such request | GSRT_EIO |
  * GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt_tokens_append(gsrt_tokens *tokens, const gsrt_token *token);
+
+/* Take up a file that another process began: each whole line is checked like any input and handed to `each` (may be
+ * NULL; the token's text is borrowed for the call); what follows the last whole line, torn when that process died, is
+ * cut off. A line that cannot be one of these, or is out of its order, is an error, because nothing of an answer may be
+ * guessed. Legal once, before the first append. `file` names it in *diag. GSRT_OK | GSRT_EINPUT | GSRT_EIO |
+ * GSRT_ENOMEM | the status of `each`. */
+GSRT_MUST_CHECK gsrt_status gsrt_tokens_restore(gsrt_tokens *tokens, const char *file,
+                                                gsrt_status (*each)(void *arg, const gsrt_token *token), void *arg,
+                                                gsrt_diag *diag);
+/* The same check on bytes; *out_len: up to where they are good. For gsrt_tokens_restore and its fuzz target. */
+GSRT_MUST_CHECK gsrt_status gsrt_tokens_read(gsrt_tokens *tokens, gsrt_span bytes, const char *file,
+                                             gsrt_status (*each)(void *arg, const gsrt_token *token), void *arg,
+                                             size_t *out_len, gsrt_diag *diag);
 
 /* Tokens accepted for `request` so far. */
 uint32_t gsrt_tokens_count(const gsrt_tokens *tokens, uint32_t request);

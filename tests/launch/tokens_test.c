@@ -88,7 +88,7 @@ START_TEST(one_request_one_file)
     gsrt_run_directory *directory;
     gsrt_logits_file *file;
     ck_assert_int_eq(gsrt_run_directory_open(scratch.path, &directory, NULL), GSRT_OK);
-    ck_assert_int_eq(gsrt_logits_file_create(directory, "l.f32", 1, 3, &file, NULL), GSRT_OK);
+    ck_assert_int_eq(gsrt_logits_file_open(directory, "l.f32", true, 1, 3, &file, NULL), GSRT_OK);
     const float second[] = {4, 5, 6}, first[] = {1, 2, 3};
     ck_assert_int_eq(gsrt_logits_file_write(file, 0, 1, second, NULL), GSRT_OK);
     ck_assert_int_eq(gsrt_logits_file_write(file, 0, 0, first, NULL), GSRT_OK);
@@ -116,7 +116,7 @@ START_TEST(several_requests_several_files)
         gsrt_run_directory *directory;
         gsrt_logits_file *file;
         ck_assert_int_eq(gsrt_run_directory_open(scratch.path, &directory, NULL), GSRT_OK);
-        ck_assert_int_eq(gsrt_logits_file_create(directory, cases[i].name, 2, 1, &file, NULL), GSRT_OK);
+        ck_assert_int_eq(gsrt_logits_file_open(directory, cases[i].name, true, 2, 1, &file, NULL), GSRT_OK);
         for (uint32_t round = 0; round < 3; round++) {
             for (uint32_t request = 0; request < 2; request++) {
                 const float logit = (float)(10 * request + round);
@@ -144,13 +144,13 @@ START_TEST(absolute_names_are_outside)
     char name[512];
     (void)snprintf(name, sizeof name, "%s/l", outside.path);
     ck_assert_int_eq(gsrt_run_directory_open(inside.path, &directory, NULL), GSRT_OK);
-    ck_assert_int_eq(gsrt_logits_file_create(directory, name, 1, 1, &file, NULL), GSRT_OK);
+    ck_assert_int_eq(gsrt_logits_file_open(directory, name, true, 1, 1, &file, NULL), GSRT_OK);
     (void)gsrt_logits_file_free(file);
     size_t len;
     free(scratch_read(&outside, "l", &len));
     ck_assert_uint_eq(len, 0);
     gsrt_diag diag = {0};
-    ck_assert_int_eq(gsrt_logits_file_create(directory, "no/such/l", 1, 1, &file, &diag), GSRT_EIO);
+    ck_assert_int_eq(gsrt_logits_file_open(directory, "no/such/l", true, 1, 1, &file, &diag), GSRT_EIO);
     ck_assert_ptr_nonnull(strstr(diag.text, "no/such/l: cannot be opened for writing: No such file or directory"));
     (void)gsrt_run_directory_free(directory);
     scratch_remove(&inside);
