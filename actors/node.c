@@ -130,6 +130,11 @@ uint32_t gsrt_node_epoch(const gsrt_node *node)
     return node->epoch;
 }
 
+uint64_t gsrt_node_now_ns(const gsrt_node *node)
+{
+    return gsrt__now(node);
+}
+
 const gsrt_transport *gsrt_node_transport(const gsrt_node *node)
 {
     return node->transport;

@@ -37,6 +37,7 @@ gsrt_node *gsrt_node_free(gsrt_node *node); /* stops every actor (SHUTDOWN) firs
 uint32_t gsrt_node_rank(const gsrt_node *node);
 uint32_t gsrt_node_rank_count(const gsrt_node *node);
 uint32_t gsrt_node_epoch(const gsrt_node *node);
+uint64_t gsrt_node_now_ns(const gsrt_node *node); /* of its world's clock */
 
 /* Start an actor from outside any actor. */
 GSRT_MUST_CHECK gsrt_status gsrt_node_spawn(gsrt_node *node, const gsrt_behaviour *behaviour, const void *arg,

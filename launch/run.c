@@ -1,9 +1,8 @@
 #include "launch/run.h"
 
-#include "health/member_actor.h"
 #include "launch/interrupt.h"
 #include "launch/keeper.h"
-#include "launch/outcome.h"
+#include "launch/seat.h"
 #include "launch/wireup.h"
 
 #include <pthread.h>
@@ -21,12 +20,10 @@ typedef struct run {
     gsrt_loaded loaded;
     gsrt_recorder *recorder;
     gsrt_node *node;
-    gsrt_rank rank;
-    gsrt_member member;
-    gsrt_outcome outcome; /* opened when this rank leads */
-    bool has_rank;
-    bool is_concluding; /* the thread was started */
+    gsrt_seat seat;
+    uint64_t start_ns; /* when this process began */
     pthread_t concluder;
+    bool has_seat, has_concluder;
 } run;
 
 /* Read everything from outside and check it; the same on every rank, so that all agree without a word. */
@@ -39,13 +36,6 @@ static gsrt_status prepare(run *r)
     if (status == GSRT_OK)
         status =
             gsrt_plan_check(r->scenario->plan, r->loaded.workload, r->wireup.rank_count, r->scenario->file, &r->diag);
-    r->outcome.options = r->options;
-    r->outcome.scenario = r->scenario;
-    r->outcome.loaded = &r->loaded;
-    r->outcome.rank_count = r->wireup.rank_count;
-    r->outcome.ucx = r->wireup.near_lane[0] != 0 ? r->wireup.near_lane : NULL;
-    if (status == GSRT_OK)
-        status = gsrt_outcome_prepare(&r->outcome, &r->diag);
     return status;
 }
 
@@ -56,7 +46,6 @@ static gsrt_status name_hosts(run *r)
         return GSRT_ENOMEM;
     for (uint32_t rank = 0; rank < r->wireup.rank_count; rank++)
         r->hosts[rank] = r->wireup.hosts[r->wireup.host_of[rank]];
-    r->outcome.hosts = r->hosts;
     return GSRT_OK;
 }
 
@@ -118,82 +107,57 @@ static gsrt_status create_node(run *r)
     return GSRT_OK;
 }
 
-/* ---- on the leader ---- */
+/* ---- the seat ---- */
 
 /* The reference pass and the report, beside the node, which goes on answering its peers meanwhile. */
 static void *conclude(void *arg)
 {
     run *r = arg;
-    gsrt_msg_verdict verdict = {.exit_code = (uint32_t)gsrt_outcome_conclude(&r->outcome, 0, NULL)};
-    while (gsrt_node_post_foreign(r->node, r->rank.root, GSRT_KIND_VERDICT, &verdict) == GSRT_EFULL)
+    gsrt_msg_verdict verdict = {.exit_code = (uint32_t)gsrt_outcome_conclude(&r->seat.outcome, 0, NULL)};
+    while (gsrt_node_post_foreign(r->node, r->seat.rank.root, GSRT_KIND_VERDICT, &verdict) == GSRT_EFULL)
         (void)sched_yield();
     return NULL;
 }
 
-static void all_is_done(void *arg)
+static void start_concluding(void *arg)
 {
     run *r = arg;
-    if (r->is_concluding)
-        return; /* a view change came in between: the report is being made already */
-    r->is_concluding = pthread_create(&r->concluder, NULL, conclude, r) == 0;
-    if (!r->is_concluding)
+    r->has_concluder = pthread_create(&r->concluder, NULL, conclude, r) == 0;
+    if (!r->has_concluder)
         gsrt_node_finish(r->node, 5);
 }
 
-static gsrt_membership_fence fenced(void *arg, uint64_t now_ns)
+static const char *directory_of(void *arg)
 {
     const run *r = arg;
-    return gsrt_member_fenced(&r->member, now_ns);
+    return r->seat.rank.directory[0] == 0 ? NULL : r->seat.rank.directory;
 }
 
-static gsrt_status lead(void *arg, gsrt_rank *rank, gsrt_address *out, gsrt_diag *diag)
+static gsrt_status note_directory(void *arg, const char *directory)
 {
-    run *r = arg;
-    const char *path = rank->directory[0] == 0 ? NULL : rank->directory;
-    gsrt_status status = gsrt_outcome_open(&r->outcome, rank->epoch, path, gsrt_outcome_clock_ns(), diag);
-    if (status != GSRT_OK)
-        return status;
-    gsrt_gateway_options options = {.rank = rank,
-                                    .answers = &r->outcome.answers,
-                                    .directory = gsrt_run_directory_path(r->outcome.directory),
-                                    .diag = diag,
-                                    .scheduler_facts = &r->outcome.scheduler_facts,
-                                    .accounts = r->outcome.accounts,
-                                    .ready_ns = &r->outcome.ready_ns,
-                                    .done_ns = &r->outcome.done_ns,
-                                    .fenced = fenced,
-                                    .on_done = all_is_done,
-                                    .arg = r};
-    return gsrt_gateway_start(&options, out);
+    (void)arg;
+    (void)directory;
+    return GSRT_OK; /* START tells it to every rank, this one too */
 }
 
-/* ---- every rank ---- */
-
-static void give_up(void *arg, const char *why)
+static gsrt_status start_seat(run *r)
 {
-    run *r = arg;
-    gsrt_status status = gsrt_diag_set(&r->diag, GSRT_EQUORUM, NULL, NULL, "rank %u gives up: %s", r->wireup.rank, why);
-    gsrt_node_finish(r->node, gsrt_exit_code(status));
-}
-
-static void end_this_incarnation(void *arg)
-{
-    run *r = arg;
-    gsrt_node_finish(r->node, GSRT_EXIT_AGAIN);
-}
-
-static gsrt_status start_actors(run *r)
-{
-    gsrt_rank_options rank = {
-        .load_ns = gsrt_outcome_clock_ns() - r->outcome.start_ns, .on_start = open_recorder, .on_lead = lead, .arg = r};
-    r->has_rank = true;
-    gsrt_status status = gsrt_rank_start(&r->rank, r->node, r->scenario, &r->loaded, &rank, &r->diag);
-    gsrt_member_options member = gsrt_member_options_default();
-    member.machine.incarnation = r->wireup.incarnation;
-    member.keepers = r->wireup.keepers;
-    member.root = r->rank.root;
-    member.hooks = (gsrt_member_hooks){.arg = r, .on_exit = end_this_incarnation, .on_lost = give_up};
-    return status == GSRT_OK ? gsrt_member_start(&r->member, r->node, &member) : status;
+    gsrt_seat_options options = {.options = r->options,
+                                 .scenario = r->scenario,
+                                 .loaded = &r->loaded,
+                                 .hosts = r->hosts,
+                                 .ucx = r->wireup.near_lane[0] != 0 ? r->wireup.near_lane : NULL,
+                                 .keepers = r->wireup.keepers,
+                                 .incarnation = r->wireup.incarnation,
+                                 .start_ns = r->start_ns,
+                                 .load_ns = gsrt_outcome_clock_ns() - r->start_ns,
+                                 .arg = r,
+                                 .directory = directory_of,
+                                 .on_created = note_directory,
+                                 .on_start = open_recorder,
+                                 .conclude = start_concluding};
+    r->has_seat = true;
+    return gsrt_seat_start(&r->seat, r->node, &options);
 }
 
 static void interrupted(void *arg)
@@ -207,33 +171,26 @@ static int serve(run *r)
     if (status == GSRT_OK)
         status = create_node(r);
     if (status == GSRT_OK)
-        status = start_actors(r);
+        status = start_seat(r);
     if (status != GSRT_OK)
         return gsrt_exit_code(status);
     gsrt_interrupt_on_wake(interrupted, r->node);
     gsrt_node_run(r->node);
     gsrt_interrupt_on_wake(NULL, NULL);
-    int exit_code = gsrt_node_exit_code(r->node);
-    if (r->is_concluding) {
-        (void)pthread_join(r->concluder, NULL);
-    } else if (r->outcome.led_epoch != 0 && r->outcome.led_epoch == r->rank.epoch) {
-        const char *error = r->diag.status == GSRT_OK ? NULL : r->diag.text;
-        exit_code = gsrt_outcome_conclude(&r->outcome, exit_code, error);
-    }
-    return exit_code;
+    if (!r->has_concluder)
+        return gsrt_seat_conclude_early(&r->seat, gsrt_node_exit_code(r->node));
+    (void)pthread_join(r->concluder, NULL);
+    return gsrt_node_exit_code(r->node);
 }
 
 static void run_fini(run *r)
 {
     gsrt_node_free(r->node);
-    if (r->has_rank) {
-        gsrt_rank_stop(&r->rank);
-        gsrt_member_fini(&r->member);
-    }
+    if (r->has_seat)
+        gsrt_seat_stop(&r->seat);
     if (r->recorder != NULL && gsrt_recorder_close(r->recorder, gsrt_outcome_clock_ns(), NULL) != GSRT_OK)
         (void)fprintf(stderr, "gsrt-launch: warning: the trace of rank %u could not be written to its end\n",
                       r->wireup.rank);
-    gsrt_outcome_fini(&r->outcome);
     gsrt_loaded_close(&r->loaded);
     gsrt_scenario_free(r->scenario);
     free(r->hosts);
@@ -246,7 +203,7 @@ int gsrt_run(const gsrt_options *options)
     if (r == NULL)
         return 5;
     r->options = options;
-    r->outcome.start_ns = gsrt_outcome_clock_ns();
+    r->start_ns = gsrt_outcome_clock_ns();
     if (gsrt_interrupt_install() != GSRT_OK || (gsrt_keeper_is_worker() && gsrt_keeper_attach() != GSRT_OK)) {
         free(r);
         return 5;
@@ -256,8 +213,10 @@ int gsrt_run(const gsrt_options *options)
     if (is_wired)
         status = prepare(r);
     int exit_code = status == GSRT_OK ? serve(r) : is_wired ? gsrt_exit_code(status) : 5;
-    if (exit_code != 0 && r->diag.status != GSRT_OK && (r->wireup.rank == 0 || r->outcome.led_epoch != 0))
-        (void)fprintf(stderr, "gsrt-launch: error: %s\n", r->diag.text);
+    const gsrt_diag *diag = r->seat.diag.status != GSRT_OK ? &r->seat.diag : &r->diag;
+    bool is_speaker = r->wireup.rank == 0 || (r->has_seat && gsrt_seat_is_leading(&r->seat));
+    if (exit_code != 0 && diag->status != GSRT_OK && is_speaker)
+        (void)fprintf(stderr, "gsrt-launch: error: %s\n", diag->text);
     run_fini(r);
     free(r);
     return exit_code;

@@ -1,9 +1,8 @@
 #include "launch/twin_run.h"
 
 #include "actors/twin.h"
-#include "health/member_actor.h"
 #include "launch/interrupt.h"
-#include "launch/outcome.h"
+#include "launch/seat.h"
 
 #include <stdlib.h>
 
@@ -16,11 +15,8 @@ struct twin_run;
 typedef struct twin_rank {
     struct twin_run *run;
     gsrt_loaded loaded;
-    gsrt_rank rank;
-    gsrt_member member;
-    gsrt_outcome outcome; /* opened when it leads */
+    gsrt_seat seat;
     gsrt_recorder *recorder;
-    gsrt_diag diag;
     bool is_started;
 } twin_rank;
 
@@ -58,115 +54,68 @@ static gsrt_status prepare(twin_run *r)
     return status;
 }
 
-static gsrt_status open_recorder(twin_rank *t, uint32_t rank, uint32_t incarnation)
+/* ---- the seat of one incarnation ---- */
+
+static gsrt_status open_recorder(void *arg, const char *directory, gsrt_diag *diag)
 {
+    (void)directory; /* traces must not tell where they lie */
+    twin_rank *t = arg;
+    gsrt_node *node = t->seat.node;
     gsrt_recorder_options options = {.directory = t->run->directory,
                                      .run_id = t->run->scenario->twin_seed,
-                                     .rank = rank,
-                                     .incarnation = incarnation,
-                                     .now_ns = gsrt_twin_now_ns(t->run->twin),
+                                     .rank = gsrt_node_rank(node),
+                                     .incarnation = t->seat.options.incarnation,
+                                     .now_ns = gsrt_node_now_ns(node),
                                      .is_twin = true};
-    return gsrt_recorder_open(&options, &t->recorder, &t->diag);
+    gsrt_status status = gsrt_recorder_open(&options, &t->recorder, diag);
+    if (status == GSRT_OK)
+        gsrt_node_set_recorder(node, &(gsrt_node_recorder){.arg = t->recorder,
+                                                           .message = gsrt_recorder_message,
+                                                           .event = gsrt_recorder_event,
+                                                           .action = gsrt_recorder_action});
+    return status;
 }
 
-/* ---- on the leader ---- */
+static const char *directory_of(void *arg)
+{
+    return ((const twin_rank *)arg)->run->directory;
+}
 
-static void all_is_done(void *arg)
+static gsrt_status note_directory(void *arg, const char *directory)
+{
+    twin_run *r = ((twin_rank *)arg)->run;
+    r->directory = strdup(directory);
+    return r->directory == NULL ? GSRT_ENOMEM : GSRT_OK;
+}
+
+/* At once: in the twin nobody waits for it. */
+static void conclude(void *arg)
 {
     twin_rank *t = arg;
-    t->run->exit_code = gsrt_outcome_conclude(&t->outcome, 0, NULL);
+    t->run->exit_code = gsrt_outcome_conclude(&t->seat.outcome, 0, NULL);
     t->run->is_concluded = true;
     gsrt_msg_verdict verdict = {.exit_code = (uint32_t)t->run->exit_code};
-    if (gsrt_node_post(t->rank.node, t->rank.root, GSRT_KIND_VERDICT, &verdict, NULL) != GSRT_OK)
-        gsrt_node_finish(t->rank.node, 5);
-}
-
-static gsrt_membership_fence fenced(void *arg, uint64_t now_ns)
-{
-    const twin_rank *t = arg;
-    return gsrt_member_fenced(&t->member, now_ns);
-}
-
-static gsrt_status lead(void *arg, gsrt_rank *rank, gsrt_address *out, gsrt_diag *diag)
-{
-    twin_rank *t = arg;
-    gsrt_status status =
-        gsrt_outcome_open(&t->outcome, rank->epoch, t->run->directory, gsrt_twin_now_ns(t->run->twin), diag);
-    if (status == GSRT_OK && t->run->directory == NULL) {
-        t->run->directory = strdup(gsrt_run_directory_path(t->outcome.directory));
-        status = t->run->directory == NULL ? GSRT_ENOMEM : GSRT_OK;
-    }
-    if (status != GSRT_OK)
-        return status;
-    gsrt_gateway_options options = {.rank = rank,
-                                    .answers = &t->outcome.answers,
-                                    .directory = "run", /* traces must not tell where they lie */
-                                    .diag = diag,
-                                    .scheduler_facts = &t->outcome.scheduler_facts,
-                                    .accounts = t->outcome.accounts,
-                                    .ready_ns = &t->outcome.ready_ns,
-                                    .done_ns = &t->outcome.done_ns,
-                                    .fenced = fenced,
-                                    .on_done = all_is_done,
-                                    .arg = t};
-    return gsrt_gateway_start(&options, out);
-}
-
-/* ---- every rank, every incarnation ---- */
-
-static void give_up(void *arg, const char *why)
-{
-    twin_rank *t = arg;
-    gsrt_status status =
-        gsrt_diag_set(&t->diag, GSRT_EQUORUM, NULL, NULL, "rank %u gives up: %s", gsrt_node_rank(t->rank.node), why);
-    gsrt_node_finish(t->rank.node, gsrt_exit_code(status));
-}
-
-static void end_this_incarnation(void *arg)
-{
-    const twin_rank *t = arg;
-    gsrt_node_finish(t->rank.node, GSRT_EXIT_AGAIN);
-}
-
-static gsrt_status open_files(void *arg, const char *directory, gsrt_diag *diag)
-{
-    (void)directory;
-    (void)diag;
-    twin_rank *t = arg;
-    const gsrt_node *node = t->rank.node;
-    gsrt_status status = open_recorder(t, gsrt_node_rank(node), t->member.options.machine.incarnation);
-    if (status == GSRT_OK)
-        gsrt_node_set_recorder(t->rank.node, &(gsrt_node_recorder){.arg = t->recorder,
-                                                                   .message = gsrt_recorder_message,
-                                                                   .event = gsrt_recorder_event,
-                                                                   .action = gsrt_recorder_action});
-    return status;
+    if (gsrt_node_post(t->seat.node, t->seat.rank.root, GSRT_KIND_VERDICT, &verdict, NULL) != GSRT_OK)
+        gsrt_node_finish(t->seat.node, 5);
 }
 
 static gsrt_status start_rank(void *arg, gsrt_node *node, uint32_t rank, uint32_t incarnation)
 {
     twin_run *r = arg;
     twin_rank *t = &r->ranks[rank];
+    gsrt_seat_options options = {.options = r->options,
+                                 .scenario = r->scenario,
+                                 .loaded = &t->loaded,
+                                 .keepers = gsrt_twin_keepers(r->twin, rank),
+                                 .incarnation = incarnation,
+                                 .is_twin = true,
+                                 .arg = t,
+                                 .directory = directory_of,
+                                 .on_created = note_directory,
+                                 .on_start = open_recorder,
+                                 .conclude = conclude};
     t->is_started = true;
-    t->outcome = (gsrt_outcome){.options = r->options,
-                                .scenario = r->scenario,
-                                .loaded = &t->loaded,
-                                .rank_count = r->rank_count,
-                                .is_twin = true};
-    gsrt_rank_options options = {.is_twin = true,
-                                 .is_numeric = r->scenario->is_numeric_in_twin,
-                                 .on_start = open_files,
-                                 .on_lead = lead,
-                                 .arg = t};
-    gsrt_status status = gsrt_outcome_prepare(&t->outcome, &r->diag);
-    if (status == GSRT_OK)
-        status = gsrt_rank_start(&t->rank, node, r->scenario, &t->loaded, &options, &t->diag);
-    gsrt_member_options member = gsrt_member_options_default();
-    member.machine.incarnation = incarnation;
-    member.keepers = gsrt_twin_keepers(r->twin, rank);
-    member.root = t->rank.root;
-    member.hooks = (gsrt_member_hooks){.arg = t, .on_exit = end_this_incarnation, .on_lost = give_up};
-    return status == GSRT_OK ? gsrt_member_start(&t->member, node, &member) : status;
+    return gsrt_seat_start(&t->seat, node, &options);
 }
 
 static void end_rank(void *arg, uint32_t rank, uint32_t incarnation)
@@ -178,14 +127,12 @@ static void end_rank(void *arg, uint32_t rank, uint32_t incarnation)
     if (!t->is_started)
         return;
     t->is_started = false;
-    gsrt_rank_stop(&t->rank);
-    gsrt_member_fini(&t->member);
-    gsrt_outcome_fini(&t->outcome);
+    gsrt_seat_stop(&t->seat);
     if (t->recorder != NULL && gsrt_recorder_close(t->recorder, now_ns, NULL) != GSRT_OK)
         (void)fprintf(stderr, "gsrt: warning: the trace of rank %u could not be written to its end\n", rank);
     t->recorder = NULL;
-    if (t->diag.status != GSRT_OK && r->diag.status == GSRT_OK)
-        r->diag = t->diag;
+    if (r->diag.status == GSRT_OK)
+        r->diag = t->seat.diag;
 }
 
 /* ---- the run ---- */
@@ -205,19 +152,19 @@ static gsrt_status create_twin(twin_run *r)
 }
 
 /* The report of a run that did not come to one: by whoever led last, else there is none. */
-static int conclude_failure(twin_run *r, int exit_code)
+static int conclude_early(twin_run *r, int exit_code)
 {
-    twin_rank *last = NULL;
+    gsrt_seat *last = NULL;
     for (uint32_t rank = 0; rank < r->rank_count; rank++) {
-        twin_rank *t = &r->ranks[rank];
-        if (t->is_started && t->outcome.led_epoch > (last == NULL ? 0 : last->outcome.led_epoch))
-            last = t;
-        if (t->diag.status != GSRT_OK && r->diag.status == GSRT_OK)
-            r->diag = t->diag;
+        gsrt_seat *seat = &r->ranks[rank].seat;
+        if (!r->ranks[rank].is_started)
+            continue;
+        if (gsrt_seat_is_leading(seat) && (last == NULL || seat->rank.epoch > last->rank.epoch))
+            last = seat;
+        if (r->diag.status == GSRT_OK)
+            r->diag = seat->diag;
     }
-    const char *error = r->diag.status == GSRT_OK ? NULL : r->diag.text;
-    return last == NULL || last->outcome.directory == NULL ? exit_code
-                                                           : gsrt_outcome_conclude(&last->outcome, exit_code, error);
+    return last == NULL ? exit_code : gsrt_seat_conclude_early(last, exit_code);
 }
 
 static int first_exit_code(twin_run *r)
@@ -241,14 +188,14 @@ static int serve(twin_run *r)
         status = gsrt_twin_run(r->twin, UINT64_MAX, EVENTS_PER_LOOK);
     while (status == GSRT_ELIMIT && !gsrt_interrupt_is_set());
     if (gsrt_interrupt_is_set())
-        return conclude_failure(r, GSRT_EXIT_INTERRUPTED);
+        return conclude_early(r, GSRT_EXIT_INTERRUPTED);
     if (status == GSRT_EEMPTY)
         (void)gsrt_diag_set(&r->diag, status, r->scenario->file, NULL,
                             "the twin came to a standstill after %llu events; run it with -v and report it",
                             (unsigned long long)gsrt_twin_event_count(r->twin));
     if (r->is_concluded)
         return r->exit_code;
-    return conclude_failure(r, status == GSRT_OK ? first_exit_code(r) : 5);
+    return conclude_early(r, status == GSRT_OK ? first_exit_code(r) : 5);
 }
 
 static void run_fini(twin_run *r)

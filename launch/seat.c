@@ -1,0 +1,120 @@
+#include "launch/seat.h"
+
+/* ---- on the leader ---- */
+
+static gsrt_membership_fence fenced(void *arg, uint64_t now_ns)
+{
+    const gsrt_seat *seat = arg;
+    return gsrt_member_fenced(&seat->member, now_ns);
+}
+
+static void all_is_done(void *arg)
+{
+    gsrt_seat *seat = arg;
+    if (seat->is_concluding)
+        return; /* a view change came in between: the report is being made already */
+    seat->is_concluding = true;
+    seat->options.conclude(seat->options.arg);
+}
+
+static gsrt_status lead(void *arg, gsrt_rank *rank, gsrt_address *out, gsrt_diag *diag)
+{
+    gsrt_seat *seat = arg;
+    gsrt_outcome *outcome = &seat->outcome;
+    const char *path = seat->options.directory(seat->options.arg);
+    gsrt_status status = gsrt_outcome_open(outcome, rank->epoch, path, gsrt_node_now_ns(seat->node), diag);
+    if (status == GSRT_OK && path == NULL)
+        status = seat->options.on_created(seat->options.arg, gsrt_run_directory_path(outcome->directory));
+    if (status != GSRT_OK)
+        return status;
+    gsrt_gateway_options options = {.rank = rank,
+                                    .answers = &outcome->answers,
+                                    .directory = seat->options.is_twin /* traces must not tell where they lie */
+                                                     ? "run"
+                                                     : gsrt_run_directory_path(outcome->directory),
+                                    .diag = diag,
+                                    .scheduler_facts = &outcome->scheduler_facts,
+                                    .accounts = outcome->accounts,
+                                    .ready_ns = &outcome->ready_ns,
+                                    .done_ns = &outcome->done_ns,
+                                    .fenced = fenced,
+                                    .on_done = all_is_done,
+                                    .arg = seat};
+    return gsrt_gateway_start(&options, out);
+}
+
+/* ---- every rank ---- */
+
+static gsrt_status open_files(void *arg, const char *directory, gsrt_diag *diag)
+{
+    gsrt_seat *seat = arg;
+    return seat->options.on_start(seat->options.arg, directory, diag);
+}
+
+static void give_up(void *arg, const char *why)
+{
+    gsrt_seat *seat = arg;
+    gsrt_status status =
+        gsrt_diag_set(&seat->diag, GSRT_EQUORUM, NULL, NULL, "rank %u gives up: %s", gsrt_node_rank(seat->node), why);
+    gsrt_node_finish(seat->node, gsrt_exit_code(status));
+}
+
+static void end_this_incarnation(void *arg)
+{
+    const gsrt_seat *seat = arg;
+    gsrt_node_finish(seat->node, GSRT_EXIT_AGAIN);
+}
+
+static gsrt_status start_member(gsrt_seat *seat)
+{
+    gsrt_member_options member = gsrt_member_options_default();
+    member.machine.incarnation = seat->options.incarnation;
+    member.keepers = seat->options.keepers;
+    member.root = seat->rank.root;
+    member.hooks = (gsrt_member_hooks){.arg = seat, .on_exit = end_this_incarnation, .on_lost = give_up};
+    return gsrt_member_start(&seat->member, seat->node, &member);
+}
+
+gsrt_status gsrt_seat_start(gsrt_seat *seat, gsrt_node *node, const gsrt_seat_options *o)
+{
+    *seat = (gsrt_seat){.options = *o,
+                        .node = node,
+                        .outcome = {.options = o->options,
+                                    .scenario = o->scenario,
+                                    .loaded = o->loaded,
+                                    .is_twin = o->is_twin,
+                                    .rank_count = gsrt_node_rank_count(node),
+                                    .hosts = o->hosts,
+                                    .start_ns = o->start_ns,
+                                    .ucx = o->ucx}};
+    gsrt_rank_options rank = {.is_twin = o->is_twin,
+                              .is_numeric = o->scenario->is_numeric_in_twin,
+                              .load_ns = o->load_ns,
+                              .on_start = open_files,
+                              .on_lead = lead,
+                              .arg = seat};
+    gsrt_status status = gsrt_outcome_prepare(&seat->outcome, &seat->diag);
+    if (status == GSRT_OK)
+        status = gsrt_rank_start(&seat->rank, node, o->scenario, o->loaded, &rank, &seat->diag);
+    return status == GSRT_OK ? start_member(seat) : status;
+}
+
+void gsrt_seat_stop(gsrt_seat *seat)
+{
+    gsrt_rank_stop(&seat->rank);
+    gsrt_member_fini(&seat->member);
+    gsrt_outcome_fini(&seat->outcome);
+}
+
+bool gsrt_seat_is_leading(const gsrt_seat *seat)
+{
+    return seat->outcome.led_epoch != 0 && seat->outcome.led_epoch == seat->rank.epoch;
+}
+
+int gsrt_seat_conclude_early(gsrt_seat *seat, int exit_code)
+{
+    if (!gsrt_seat_is_leading(seat) || seat->outcome.directory == NULL)
+        return exit_code;
+    const char *error = seat->diag.status == GSRT_OK ? NULL : seat->diag.text;
+    return gsrt_outcome_conclude(&seat->outcome, exit_code, error);
+}
