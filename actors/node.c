@@ -322,8 +322,19 @@ static bool check_queue(const gsrt_node *node)
     return counted == waiting && bytes == node->queue.bytes && count == node->queue.count;
 }
 
+static bool check_way(const gsrt__way *way)
+{
+    uint32_t count = 0;
+    for (const gsrt__letter *letter = way->first; letter != NULL; letter = letter->next)
+        count++;
+    return count == way->waiting_count && (count == 0 || way->link != NULL);
+}
+
 bool gsrt_node_check(const gsrt_node *node)
 {
+    for (uint32_t rank = 0; rank < node->options.rank_count; rank++)
+        if (!check_way(&node->peers[rank].way))
+            return false;
     uint32_t alive = 0;
     for (uint32_t slot = 0; slot < node->slot_count; slot++)
         if (node->slots[slot].actor != NULL) {

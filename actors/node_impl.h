@@ -14,11 +14,13 @@
  *   4  every open call is in its caller's and (callee here) its callee's list and has its alarm set
  *   5  queue->bytes is the sum over its records
  *   6  the alarms are a heap
+ *   7  letters wait only at a peer whose link is there, and are as many as are counted
  */
 #ifndef GSRT_ACTORS_NODE_IMPL_H
 #define GSRT_ACTORS_NODE_IMPL_H
 
 #include "actors/alarms.h"
+#include "actors/courier.h"
 #include "actors/list.h"
 #include "actors/map.h"
 #include "actors/node.h"
@@ -122,12 +124,32 @@ typedef struct gsrt__pending {
     uint8_t body[];
 } gsrt__pending;
 
+/* What the courier could not send for lack of room: a copy. */
+typedef struct gsrt__letter {
+    struct gsrt__letter *next;
+    gsrt_kind kind;
+    uint32_t epoch; /* of its sender's view */
+    gsrt_address from, to;
+    uint64_t cause;
+    gsrt_payload *payload;      /* a reference, or NULL */
+    _Alignas(8) uint8_t body[]; /* flat copy (mailbox/body.h) */
+} gsrt__letter;
+
+/* The courier's way to a peer. */
+typedef struct gsrt__way {
+    gsrt_actor *link;           /* is told when there is room; NULL: none, and nothing waits */
+    gsrt_link_facts *facts;     /* borrowed */
+    gsrt__letter *first, *last; /* owned */
+    uint32_t waiting_count;
+} gsrt__way;
+
 typedef struct gsrt__peer {
     bool is_lost;
     uint8_t incarnation;
     gsrt__list refused; /* gsrt__refusal.by_place */
     gsrt__pending *pending_first, *pending_last;
     size_t pending_bytes;
+    gsrt__way way;
 } gsrt__peer;
 
 /* A message that came before its turn (its forerunners go by way of another rank). */
@@ -252,6 +274,8 @@ GSRT_MUST_CHECK gsrt_status gsrt__send_check(gsrt_kind kind, const void *body);
 GSRT_MUST_CHECK gsrt_status gsrt__send_here(gsrt_actor *self, gsrt_node *node, gsrt_actor *to, const gsrt__post *post);
 GSRT_MUST_CHECK gsrt_status gsrt__send_to_rank(gsrt_actor *self, gsrt_node *node, uint32_t rank,
                                                const gsrt__post *post);
+/* What gsrt_send does, for any sender; `self` (NULL: the outside) is noted when refused. */
+GSRT_MUST_CHECK gsrt_status gsrt__send_anywhere(gsrt_actor *self, gsrt_node *node, const gsrt__post *given);
 /* Append to the queue; no limit is looked at. GSRT_OK | GSRT_ENOMEM. The body has been checked. */
 GSRT_MUST_CHECK gsrt_status gsrt__enqueue(gsrt_node *node, gsrt_actor *to, const gsrt__post *post, uint32_t flags);
 /* A signal or an answer of the runtime itself: never refused for lack of room; lost (and counted) without memory.

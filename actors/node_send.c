@@ -140,7 +140,7 @@ gsrt_status gsrt__send_to_rank(gsrt_actor *self, gsrt_node *node, uint32_t rank,
 
 /* ---- sending ---- */
 
-static gsrt_status send_anywhere(gsrt_actor *self, gsrt_node *node, const gsrt__post *given)
+gsrt_status gsrt__send_anywhere(gsrt_actor *self, gsrt_node *node, const gsrt__post *given)
 {
     gsrt_status status = gsrt__send_check(given->kind, given->body);
     if (status != GSRT_OK)
@@ -164,7 +164,7 @@ static gsrt_status send_anywhere(gsrt_actor *self, gsrt_node *node, const gsrt__
 
 gsrt_status gsrt_send(gsrt_actor *self, gsrt_address to, gsrt_kind kind, const void *body, gsrt_payload *payload)
 {
-    return send_anywhere(
+    return gsrt__send_anywhere(
         self, self->node,
         &(gsrt__post){.kind = kind, .from = self->address, .to = to, .body = body, .payload = payload});
 }
@@ -174,7 +174,7 @@ gsrt_status gsrt_node_post(gsrt_node *node, gsrt_address to, gsrt_kind kind, con
     uint64_t cause = node->cause;
     node->cause = 0;
     gsrt_status status =
-        send_anywhere(NULL, node, &(gsrt__post){.kind = kind, .to = to, .body = body, .payload = payload});
+        gsrt__send_anywhere(NULL, node, &(gsrt__post){.kind = kind, .to = to, .body = body, .payload = payload});
     node->cause = cause;
     return status;
 }

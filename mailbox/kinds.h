@@ -58,7 +58,7 @@
     K(TOKEN, 71, token, WIRE)                                                                                          \
     K(FINISHED, 72, finished, WIRE)                                                                                    \
     K(LOGITS, 73, logits, WIRE)                                                                                        \
-    K(CARRY, 74, carry, LOCAL)                                                                                         \
+    /* 74 was CARRY */                                                                                                 \
     K(DRAIN, 75, drain, LOCAL)                                                                                         \
     K(DRAINED, 76, drained, LOCAL)
 
@@ -218,8 +218,6 @@
     F(u64, hash_high, 0)
 #define GSRT_FIELDS_FINISHED(F)                                                                                        \
     F(u32, request, GSRT_REQUEST_COUNT_MAX) F(u32, reason, 255) F(u32, prompt_tokens, 0) F(u32, prefix_tokens, 0)
-/* anyone -> link actor of a peer: pointer to a gsrt_letter (taken), payload beside it */
-#define GSRT_FIELDS_CARRY(F) F(u64, letter, 0)
 /* last region -> gateway: payload f32 [positions_count, vocab]; rows of `requests[i]` at `positions[i]` */
 #define GSRT_FIELDS_LOGITS(F) F(u32s, requests, GSRT_BATCH_ROWS_MAX) F(u32s, positions, GSRT_BATCH_ROWS_MAX)
 
