@@ -92,20 +92,22 @@ gsrt_status gsrt_body_copy(gsrt_kind kind, const void *body, void *dest, size_t 
     const gsrt_kind_info *info = gsrt_kind_describe((uint64_t)kind);
     if (info == NULL)
         return GSRT_EKIND;
-    if (dest_bytes < gsrt_body_flat_bytes(kind, body))
+    size_t used = round_up(info->body_bytes);
+    if (dest_bytes < used)
         return GSRT_ELIMIT;
     uint8_t *flat = dest;
     memcpy(flat, body, info->body_bytes);
-    uint8_t *at = flat + round_up(info->body_bytes);
     for (uint32_t i = 0; !info->is_flat && i < info->field_count; i++) {
         const gsrt_field_info *field = &info->fields[i];
         if (field->type <= GSRT_FIELD_TYPE_boolean)
             continue;
         part value = part_of(field, body);
+        if (dest_bytes - used < round_up(value.bytes))
+            return GSRT_ELIMIT;
         if (value.bytes > 0)
-            memcpy(at, value.data, value.bytes);
-        point_field(field, flat, at);
-        at += round_up(value.bytes);
+            memcpy(flat + used, value.data, value.bytes);
+        point_field(field, flat, flat + used);
+        used += round_up(value.bytes);
     }
     return GSRT_OK;
 }
