@@ -11,7 +11,8 @@
 #include "base/buffer.h"
 #include "mailbox/transport.h"
 
-/* What the node tells the recorder (ckpt/ fulfils it; launch/ joins them); every function may be NULL. */
+/* What the node tells the recorder (ckpt/ fulfils it; launch/ joins them); every function may be NULL. now_ns is when
+ * the node's round began, to half a microsecond: one reading of the clock serves all that a round does. */
 typedef struct gsrt_node_recorder {
     void *arg;
     void (*message)(void *arg, uint64_t now_ns, const gsrt_envelope *envelope, bool is_sent);
@@ -19,6 +20,7 @@ typedef struct gsrt_node_recorder {
                   gsrt_span bytes);
     void (*action)(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause, const char *machine,
                    gsrt_span bytes);
+    void (*catch_up)(void *arg); /* the node has nothing to do: what was put off can be done now */
 } gsrt_node_recorder;
 
 typedef struct gsrt_node_options {

@@ -273,7 +273,7 @@ void gsrt_record_event(gsrt_actor *self, const char *machine, gsrt_span bytes)
     uint64_t id = event_id(self);
     const gsrt_node_recorder *recorder = &node->options.recorder;
     if (recorder->event != NULL)
-        recorder->event(recorder->arg, gsrt__now(node), self->address, id, node->cause, machine, bytes);
+        recorder->event(recorder->arg, gsrt__round_now(node), self->address, id, node->cause, machine, bytes);
     node->cause = id; /* what follows, follows from it */
 }
 
@@ -283,5 +283,5 @@ void gsrt_record_action(gsrt_actor *self, const char *machine, gsrt_span bytes)
     uint64_t id = event_id(self);
     const gsrt_node_recorder *recorder = &node->options.recorder;
     if (recorder->action != NULL)
-        recorder->action(recorder->arg, gsrt__now(node), self->address, id, node->cause, machine, bytes);
+        recorder->action(recorder->arg, gsrt__round_now(node), self->address, id, node->cause, machine, bytes);
 }

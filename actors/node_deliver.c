@@ -123,7 +123,7 @@ static void deliver(gsrt_node *node, gsrt_actor *actor, const gsrt__record *reco
                                   .call = message.call,
                                   .is_reply = message.is_reply,
                                   .payload = record->payload};
-        recorder->message(recorder->arg, gsrt__now(node), &envelope, false);
+        recorder->message(recorder->arg, gsrt__round_now(node), &envelope, false);
     }
     actor->behaviour->receive(actor, actor->state, &message);
 }

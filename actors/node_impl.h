@@ -35,6 +35,7 @@ enum {
     GSRT__SLOT_BITS = 20,
     GSRT__GENERATION_MAX = 4095,             /* 12 bits; then the slot is retired, so that a serial never comes back */
     GSRT__DISPATCH_BUDGET = 256,             /* messages per round, then transport and timers are looked at */
+    GSRT__SPIN_ROUNDS = 16,                  /* idle rounds per look at the clock: half a microsecond */
     GSRT__SIGNAL_KIND_END = GSRT_KIND_ACK,   /* kinds below are the runtime's: actors cannot send them */
     GSRT__DATA_KIND_FIRST = GSRT_KIND_START, /* kinds from here on belong to an epoch */
     GSRT__FOREIGN_BODY_BYTES = 64,
@@ -172,7 +173,9 @@ struct gsrt_node {
     gsrt_transport *transport; /* owned; NULL: alone */
     uint64_t prefix;           /* address >> 32 of every actor born here */
     uint32_t epoch;
-    uint64_t cause; /* id of the event on whose account the node acts now; 0: the outside */
+    uint64_t cause;    /* id of the event on whose account the node acts now; 0: the outside */
+    uint64_t round_ns; /* gsrt__round_now, when is_round_timed */
+    bool is_round_timed;
     gsrt_actor *running;
 
     gsrt__slot *slots; /* [slot_capacity]; owned */
@@ -223,6 +226,14 @@ struct gsrt_node {
 static inline uint64_t gsrt__now(const gsrt_node *node)
 {
     return node->options.clock_ns(node->options.clock_arg);
+}
+/* The time of this round, for what does not need it finer (alarms, the trace): read once per round. */
+static inline uint64_t gsrt__round_now(gsrt_node *node)
+{
+    if (!node->is_round_timed)
+        node->round_ns = gsrt__now(node);
+    node->is_round_timed = true;
+    return node->round_ns;
 }
 static inline bool gsrt__is_signal(gsrt_kind kind)
 {

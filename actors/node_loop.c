@@ -72,7 +72,7 @@ static uint32_t ring_due(gsrt_node *node)
 {
     if (node->alarms.count == 0 && node->held_first == NULL)
         return 0;
-    uint64_t now = gsrt__now(node);
+    uint64_t now = gsrt__round_now(node);
     uint32_t count = 0;
     gsrt__alarm *alarm;
     while ((alarm = gsrt__alarms_first(&node->alarms)) != NULL && alarm->due_ns <= now) {
@@ -85,7 +85,8 @@ static uint32_t ring_due(gsrt_node *node)
     return count;
 }
 
-uint32_t gsrt__node_round(gsrt_node *node, uint32_t message_count_max)
+/* The caller says when the round's time is over. */
+static uint32_t do_round(gsrt_node *node, uint32_t message_count_max)
 {
     uint32_t done = 0;
     /* Above the mark nothing is taken from other ranks: their windows fill, and their senders are told. Sends within
@@ -96,6 +97,14 @@ uint32_t gsrt__node_round(gsrt_node *node, uint32_t message_count_max)
     done += ring_due(node);
     for (uint32_t i = 0; i < message_count_max && node->queue.count > 0; i++, done++)
         gsrt__deliver_first(node);
+    return done;
+}
+
+uint32_t gsrt__node_round(gsrt_node *node, uint32_t message_count_max)
+{
+    node->is_round_timed = false;
+    uint32_t done = do_round(node, message_count_max);
+    node->is_round_timed = false;
     return done;
 }
 
@@ -139,32 +148,47 @@ static void flush(gsrt_node *node)
 {
     uint64_t end = gsrt__now(node) + GSRT_FLUSH_MS * 1000000ull;
     while (node->transport != NULL && !gsrt__wire_is_flushed(node)) {
-        uint64_t now = gsrt__now(node);
+        node->is_round_timed = false;
+        uint64_t now = gsrt__round_now(node);
         if (now >= end)
             return;
         if (node->transport->ops->progress(node->transport) == 0)
             block(node, now + 1000000u < end ? now + 1000000u : end);
     }
+    node->is_round_timed = false;
 }
 
+/* Spinning: a look at the clock costs as much as an idle round, so that there is one per GSRT__SPIN_ROUNDS of them,
+ * whose time it is. What woke us from blocking and was nothing does not make us spin anew. */
 void gsrt_node_run(gsrt_node *node)
 {
-    uint64_t idle_since = 0;
-    bool was_idle = false;
+    const gsrt_node_recorder *recorder = &node->options.recorder;
+    uint64_t spin_ns = node->options.spin_ns, idle_since = 0;
+    uint32_t idle_rounds = 0;
     while (!gsrt_node_is_finished(node)) {
-        if (gsrt_node_step(node) > 0) {
-            was_idle = false;
+        bool is_idle = do_round(node, GSRT__DISPATCH_BUDGET) == 0;
+        if (is_idle && spin_ns > 0 && idle_rounds % GSRT__SPIN_ROUNDS != 0) {
+            idle_rounds++;
             continue;
         }
-        uint64_t now = node->options.spin_ns > 0 ? gsrt__now(node) : 0;
-        if (!was_idle)
+        node->is_round_timed = false;
+        if (!is_idle) {
+            idle_rounds = 0;
+            continue;
+        }
+        bool was_busy = idle_rounds == 0;
+        idle_rounds++;
+        if (was_busy && recorder->catch_up != NULL)
+            recorder->catch_up(recorder->arg);
+        uint64_t now = spin_ns > 0 ? gsrt__round_now(node) : 0;
+        if (was_busy)
             idle_since = now;
-        was_idle = true;
-        if (now - idle_since < node->options.spin_ns)
-            __builtin_ia32_pause();
-        else
+        if (now - idle_since >= spin_ns) {
             block(node, gsrt_node_next_timer_ns(node));
+            node->is_round_timed = false;
+        }
     }
+    node->is_round_timed = false;
     flush(node);
 }
 

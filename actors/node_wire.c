@@ -56,7 +56,7 @@ static gsrt_status post_envelope(gsrt_node *node, uint32_t rank, const gsrt_enve
         const gsrt_node_recorder *recorder = &node->options.recorder;
         node->facts.messages_sent++;
         if (recorder->message != NULL)
-            recorder->message(recorder->arg, gsrt__now(node), envelope, true);
+            recorder->message(recorder->arg, gsrt__round_now(node), envelope, true);
     }
     return status;
 }
@@ -288,7 +288,7 @@ static void accept(gsrt_node *node, gsrt_actor *actor, const gsrt_envelope *enve
         }
     }
     if (recorder->message != NULL)
-        recorder->message(recorder->arg, gsrt__now(node), envelope, false);
+        recorder->message(recorder->arg, gsrt__round_now(node), envelope, false);
     status = enqueue(node, actor, envelope);
     if (status == GSRT_OK && made != NULL)
         gsrt__call_close(node, made);

@@ -82,7 +82,8 @@ static void open_node(bench *b, const char *directory)
                                  .recorder = {.arg = b->recorder,
                                               .message = gsrt_recorder_message,
                                               .event = gsrt_recorder_event,
-                                              .action = gsrt_recorder_action}};
+                                              .action = gsrt_recorder_action,
+                                              .catch_up = gsrt_recorder_catch_up}};
     must(gsrt_node_create(&options, &b->node), "create a node", NULL);
     b->wireup.transport = NULL; /* the node's now */
 }

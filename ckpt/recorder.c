@@ -10,10 +10,20 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+enum { PUT_OFF_MAX = 32, PUT_OFF_BODY_BYTES = 96 };
+
+/* A message that is not in the trace yet. A small body is kept, a large one hashed at once. */
+typedef struct put_off_message {
+    gsrt_trace_message message;
+    uint8_t body[PUT_OFF_BODY_BYTES];
+} put_off_message;
+
 struct gsrt_recorder {
     gsrt_trace_writer writer;
-    int fd;          /* -1: no file */
-    int write_errno; /* of the write that failed */
+    uint32_t put_off_count;
+    put_off_message put_off[PUT_OFF_MAX]; /* oldest first; they come before anything that is written now */
+    int fd;                               /* -1: no file */
+    int write_errno;                      /* of the write that failed */
     char path[4096];
 };
 
@@ -89,10 +99,27 @@ gsrt_status gsrt_recorder_open(const gsrt_recorder_options *options, gsrt_record
     return GSRT_OK;
 }
 
+/* Packing and hashing take longer than sending: they wait until the node is idle, or something else is to be written.
+ */
+void gsrt_recorder_catch_up(void *arg)
+{
+    gsrt_recorder *recorder = arg;
+    for (uint32_t i = 0; i < recorder->put_off_count; i++) {
+        put_off_message *put_off = &recorder->put_off[i];
+        if (put_off->message.body_bytes <= PUT_OFF_BODY_BYTES)
+            put_off->message.body_hash = XXH3_64bits(put_off->body, put_off->message.body_bytes);
+        gsrt_trace_write_message(&recorder->writer, &put_off->message);
+    }
+    recorder->put_off_count = 0;
+}
+
 void gsrt_recorder_message(void *arg, uint64_t now_ns, const gsrt_envelope *envelope, bool is_sent)
 {
     gsrt_recorder *recorder = arg;
-    const gsrt_trace_message message = {
+    if (recorder->put_off_count == PUT_OFF_MAX)
+        gsrt_recorder_catch_up(recorder);
+    put_off_message *put_off = &recorder->put_off[recorder->put_off_count++];
+    put_off->message = (gsrt_trace_message){
         .time_ns = now_ns,
         .is_sent = is_sent,
         .kind = (uint32_t)envelope->kind,
@@ -103,10 +130,12 @@ void gsrt_recorder_message(void *arg, uint64_t now_ns, const gsrt_envelope *enve
         .cause = envelope->cause,
         .call = envelope->call,
         .body_bytes = (uint32_t)envelope->body.len,
-        .body_hash = XXH3_64bits(envelope->body.data, envelope->body.len),
         .payload_bytes = envelope->payload == NULL ? 0 : (uint32_t)envelope->payload->len,
     };
-    gsrt_trace_write_message(&recorder->writer, &message);
+    if (envelope->body.len > PUT_OFF_BODY_BYTES)
+        put_off->message.body_hash = XXH3_64bits(envelope->body.data, envelope->body.len);
+    else if (envelope->body.len > 0)
+        memcpy(put_off->body, envelope->body.data, envelope->body.len);
 }
 
 void gsrt_recorder_event(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
@@ -119,6 +148,7 @@ void gsrt_recorder_event(void *arg, uint64_t now_ns, gsrt_address actor, uint64_
                                     .cause = cause,
                                     .machine = gsrt_span_of_text(machine),
                                     .content = bytes};
+    gsrt_recorder_catch_up(recorder);
     gsrt_trace_write_event(&recorder->writer, &event);
 }
 
@@ -132,44 +162,51 @@ void gsrt_recorder_action(void *arg, uint64_t now_ns, gsrt_address actor, uint64
                                       .cause = cause,
                                       .machine = gsrt_span_of_text(machine),
                                       .content = bytes};
+    gsrt_recorder_catch_up(recorder);
     gsrt_trace_write_action(&recorder->writer, &action);
 }
 
 void gsrt_recorder_note(gsrt_recorder *recorder, uint64_t now_ns, const char *text)
 {
     const gsrt_trace_note note = {.time_ns = now_ns, .text = gsrt_span_of_text(text)};
+    gsrt_recorder_catch_up(recorder);
     gsrt_trace_write_note(&recorder->writer, &note);
 }
 
 gsrt_status gsrt_recorder_flush(gsrt_recorder *recorder)
 {
+    gsrt_recorder_catch_up(recorder);
     return gsrt_trace_writer_flush(&recorder->writer);
 }
 
-gsrt_status gsrt_recorder_status(const gsrt_recorder *recorder)
+gsrt_status gsrt_recorder_status(gsrt_recorder *recorder)
 {
+    gsrt_recorder_catch_up(recorder);
     return recorder->writer.status;
 }
 
-uint64_t gsrt_recorder_checksum(const gsrt_recorder *recorder)
+uint64_t gsrt_recorder_checksum(gsrt_recorder *recorder)
 {
+    gsrt_recorder_catch_up(recorder);
     return recorder->writer.checksum;
 }
 
-uint64_t gsrt_recorder_frame_count(const gsrt_recorder *recorder)
+uint64_t gsrt_recorder_frame_count(gsrt_recorder *recorder)
 {
+    gsrt_recorder_catch_up(recorder);
     return recorder->writer.frame_count;
 }
 
-uint64_t gsrt_recorder_byte_count(const gsrt_recorder *recorder)
+uint64_t gsrt_recorder_byte_count(gsrt_recorder *recorder)
 {
+    gsrt_recorder_catch_up(recorder);
     return recorder->writer.byte_count;
 }
 
 /* Flush, free, and say what went wrong since open. */
 static gsrt_status finish(gsrt_recorder *recorder, gsrt_diag *diag)
 {
-    gsrt_status status = gsrt_trace_writer_flush(&recorder->writer);
+    gsrt_status status = gsrt_recorder_flush(recorder);
     const char *path = recorder->fd >= 0 ? recorder->path : NULL;
     if (status != GSRT_OK)
         (void)gsrt_diag_set(diag, status, path, NULL, "could not write the trace: %s; do not trust it",
@@ -183,6 +220,7 @@ gsrt_status gsrt_recorder_close(gsrt_recorder *recorder, uint64_t now_ns, gsrt_d
     if (recorder == NULL)
         return GSRT_OK;
     const gsrt_trace_end end = {.time_ns = now_ns};
+    gsrt_recorder_catch_up(recorder);
     gsrt_trace_write_end(&recorder->writer, &end);
     return finish(recorder, diag);
 }

@@ -3,8 +3,8 @@
  * One recorder per (rank, incarnation). With a directory the trace is DIRECTORY/trace/rank-R.I.gsrtt; with a sink its
  * bytes go there (the twin keeps them in memory, or drops them and compares gsrt_recorder_checksum).
  * Legal order: open, record, close. After a failed write the rest is dropped, and close says why: a trace with a hole
- * is none. A killed process loses at most what was not yet flushed (GSRT_TRACE_FLUSH_BYTES): its trace is torn. Cost:
- * see ckpt/trace_writer.h. Thread: the node's.
+ * is none. A killed process loses at most what was not yet flushed (GSRT_TRACE_FLUSH_BYTES, and 32 messages): its trace
+ * is torn. Cost: see ckpt/trace_writer.h. Thread: the node's.
  */
 #ifndef GSRT_CKPT_RECORDER_H
 #define GSRT_CKPT_RECORDER_H
@@ -31,24 +31,28 @@ typedef struct gsrt_recorder_options {
 GSRT_MUST_CHECK gsrt_status gsrt_recorder_open(const gsrt_recorder_options *options, gsrt_recorder **out,
                                                gsrt_diag *diag);
 
-/* The three that a node calls (actors/node.h: gsrt_node_recorder, whose arg is the recorder). They cannot fail at once;
+/* What a node calls (actors/node.h: gsrt_node_recorder, whose arg is the recorder). They cannot fail at once;
  * see gsrt_recorder_status. `bytes` is msgpack, copied. */
 void gsrt_recorder_message(void *recorder, uint64_t now_ns, const gsrt_envelope *envelope, bool is_sent);
 void gsrt_recorder_event(void *recorder, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
                          const char *machine, gsrt_span bytes);
 void gsrt_recorder_action(void *recorder, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
                           const char *machine, gsrt_span bytes);
+/* Messages are put off: packed and hashed when something else is written or asked for, when 32 of them wait, or when
+ * the node calls this because it has nothing to do. Their order in the trace, among themselves and with all else, is
+ * that of the calls. */
+void gsrt_recorder_catch_up(void *recorder);
 /* Something worth reading in the trace that no machine decided. */
 void gsrt_recorder_note(gsrt_recorder *recorder, uint64_t now_ns, const char *text);
 
 /* Hand what is buffered to the file or the sink. The first error since open, or GSRT_OK. */
 GSRT_MUST_CHECK gsrt_status gsrt_recorder_flush(gsrt_recorder *recorder);
-gsrt_status gsrt_recorder_status(const gsrt_recorder *recorder);
+gsrt_status gsrt_recorder_status(gsrt_recorder *recorder);
 
 /* Of everything recorded so far: equal checksums mean equal traces. */
-uint64_t gsrt_recorder_checksum(const gsrt_recorder *recorder);
-uint64_t gsrt_recorder_frame_count(const gsrt_recorder *recorder);
-uint64_t gsrt_recorder_byte_count(const gsrt_recorder *recorder);
+uint64_t gsrt_recorder_checksum(gsrt_recorder *recorder);
+uint64_t gsrt_recorder_frame_count(gsrt_recorder *recorder);
+uint64_t gsrt_recorder_byte_count(gsrt_recorder *recorder);
 
 /* Write END, flush, free. NULL is legal. GSRT_OK, or the first error since open: *diag names the file. */
 GSRT_MUST_CHECK gsrt_status gsrt_recorder_close(gsrt_recorder *recorder, uint64_t now_ns, gsrt_diag *diag);

@@ -91,15 +91,25 @@ static void record_action(void *arg, uint64_t now_ns, gsrt_address actor, uint64
         gsrt_recorder_action(r->recorder, now_ns, actor, id, cause, machine, bytes);
 }
 
+static void record_put_off(void *arg)
+{
+    run *r = arg;
+    if (r->recorder != NULL)
+        gsrt_recorder_catch_up(r->recorder);
+}
+
 static gsrt_status create_node(run *r)
 {
-    gsrt_node_options options = {
-        .rank = r->wireup.rank,
-        .rank_count = r->wireup.rank_count,
-        .incarnation = r->wireup.incarnation,
-        .transport = r->wireup.transport,
-        .spin_ns = spin_ns_of(r),
-        .recorder = {.arg = r, .message = record_message, .event = record_event, .action = record_action}};
+    gsrt_node_options options = {.rank = r->wireup.rank,
+                                 .rank_count = r->wireup.rank_count,
+                                 .incarnation = r->wireup.incarnation,
+                                 .transport = r->wireup.transport,
+                                 .spin_ns = spin_ns_of(r),
+                                 .recorder = {.arg = r,
+                                              .message = record_message,
+                                              .event = record_event,
+                                              .action = record_action,
+                                              .catch_up = record_put_off}};
     gsrt_status status = gsrt_node_create(&options, &r->node);
     if (status != GSRT_OK)
         return status;

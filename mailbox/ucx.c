@@ -105,10 +105,11 @@ uint32_t gsrt__ucx_progress(gsrt_transport *transport)
     ucx->is_progressing = true;
     for (int round = 0; round < GSRT__UCX_ROUNDS_MAX; round++) {
         moved = ucp_worker_progress(ucx->worker);
-        if (moved == 0)
+        if (moved == 0 || ucx->callbacks != before) /* what has come is more urgent than what may come */
             break;
     }
-    if (++ucx->watch_rounds >= GSRT__UCX_WATCH_PERIOD)
+    ucx->watch_rounds += ucx->callbacks != before ? GSRT__UCX_WATCH_BUSY : 1;
+    if (ucx->watch_rounds >= GSRT__UCX_WATCH_PERIOD)
         watch(ucx);
     if (ucx->deferred != NULL)
         gsrt__ucx_fetch_deferred(ucx);

@@ -18,9 +18,10 @@
 
 enum {
     GSRT__UCX_AM_ID = 17,
-    GSRT__UCX_SMALL_BYTES = 512,  /* link header and envelope that go as one eager piece, and live in the slot */
-    GSRT__UCX_ROUNDS_MAX = 8,     /* calls of ucp_worker_progress per progress */
-    GSRT__UCX_WATCH_PERIOD = 256, /* progress calls between looks at the sentinels, while nobody blocks */
+    GSRT__UCX_SMALL_BYTES = 512,   /* link header and envelope that go as one eager piece, and live in the slot */
+    GSRT__UCX_ROUNDS_MAX = 8,      /* calls of ucp_worker_progress per progress */
+    GSRT__UCX_WATCH_PERIOD = 1024, /* idle progress calls between looks at the sentinels, while nobody blocks: < 1 ms */
+    GSRT__UCX_WATCH_BUSY = 16, /* a progress call that brought something counts as so many: more was done beside it */
 };
 
 /* Before every envelope; host byte order (one job, one architecture: the token would not match otherwise). */
@@ -112,7 +113,7 @@ struct gsrt__ucx {
     bool is_progressing;
     bool has_receipts;     /* some peer may have receipts to deliver */
     uint32_t busy_count;   /* sends, flushes and closes that UCX still holds */
-    uint32_t watch_rounds; /* calls of progress since the sentinels were looked at */
+    uint32_t watch_rounds; /* calls of progress since the sentinels were looked at, weighted */
     uint64_t callbacks;
     gsrt_transport_facts facts;
 };
