@@ -28,7 +28,7 @@ static void node_init(gsrt_node *node, const gsrt_node_options *options)
     atomic_init(&node->is_finished, false);
     atomic_init(&node->foreign_count, 0);
     gsrt__list_init(&node->refused);
-    gsrt_buffer_init(&node->encode, 2 * GSRT_BODY_FLAT_BYTES_MAX);
+    gsrt_buffer_init(&node->encode, GSRT_BODY_BYTES_MAX);
     gsrt_buffer_init(&node->decode, GSRT_BODY_FLAT_BYTES_MAX);
     gsrt__slab_init(&node->timers, sizeof(gsrt__timer), GSRT_TIMER_COUNT_MAX);
     gsrt__slab_init(&node->calls, sizeof(gsrt__call), GSRT_CALL_COUNT_MAX);

@@ -32,9 +32,14 @@ gsrt__route gsrt__route_of(const gsrt_node *node, gsrt_address to)
     return (gsrt__route){GSRT__ROUTE_RANK, rank, to, NULL};
 }
 
+static bool is_sendable(gsrt_kind kind, const void *body)
+{
+    return !gsrt__is_signal(kind) && body != NULL;
+}
+
 gsrt_status gsrt__send_check(gsrt_kind kind, const void *body)
 {
-    if (gsrt__is_signal(kind) || body == NULL)
+    if (!is_sendable(kind, body))
         return GSRT_EINVAL;
     return gsrt_body_check(kind, body) == GSRT_OK ? GSRT_OK : GSRT_EINVAL;
 }
@@ -140,23 +145,26 @@ gsrt_status gsrt__send_to_rank(gsrt_actor *self, gsrt_node *node, uint32_t rank,
 
 /* ---- sending ---- */
 
+/* What stays here is checked here, what leaves by its encoder. */
 gsrt_status gsrt__send_anywhere(gsrt_actor *self, gsrt_node *node, const gsrt__post *given)
 {
-    gsrt_status status = gsrt__send_check(given->kind, given->body);
-    if (status != GSRT_OK)
-        return status;
+    if (!is_sendable(given->kind, given->body))
+        return GSRT_EINVAL;
     gsrt_actor *actor = gsrt__actor_find(node, given->to); /* the way of most messages: no copy, no route */
     if (actor != NULL)
-        return gsrt__send_here(self, node, actor, given);
+        return gsrt_body_check(given->kind, given->body) == GSRT_OK ? gsrt__send_here(self, node, actor, given)
+                                                                    : GSRT_EINVAL;
     gsrt__route route = gsrt__route_of(node, given->to);
     gsrt__post post = *given;
     post.to = route.to;
-    status = GSRT_ENOACTOR;
-    if (route.kind == GSRT__ROUTE_HERE)
-        status = gsrt__send_here(self, node, route.actor, &post);
-    else if (route.kind == GSRT__ROUTE_RANK)
+    gsrt_status status = GSRT_ELINK;
+    if (route.kind == GSRT__ROUTE_RANK)
         status = gsrt__send_to_rank(self, node, route.rank, &post);
-    if (status != GSRT_ENOACTOR && status != GSRT_ELINK)
+    else if (gsrt_body_check(post.kind, post.body) != GSRT_OK)
+        return GSRT_EINVAL;
+    else if (route.kind == GSRT__ROUTE_HERE)
+        status = gsrt__send_here(self, node, route.actor, &post);
+    if (status != GSRT_ELINK)
         return status;
     node->facts.messages_dropped++;
     return GSRT_OK;

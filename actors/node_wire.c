@@ -33,19 +33,22 @@ static gsrt_status stream_sent(gsrt_node *node, gsrt_address from, gsrt_address 
     return status;
 }
 
+/* Into the room that there is from before; more is only made for a body that does not fit. */
 static gsrt_status encode(gsrt_node *node, const gsrt__post *post, gsrt_span *out)
 {
-    /* a number of 1 to 8 bytes takes at most one more in msgpack, and 4 byte numbers lie at 4 bytes: twice is enough */
-    size_t room = 2 * gsrt_body_flat_bytes(post->kind, post->body) + 256;
-    uint8_t *bytes;
-    gsrt_buffer_reset(&node->encode);
-    gsrt_status status = gsrt_buffer_extend(&node->encode, room, &bytes);
-    if (status != GSRT_OK)
-        return status;
+    gsrt_buffer *room = &node->encode;
     size_t len;
-    status = gsrt_body_encode(post->kind, post->body, bytes, room, &len);
+    gsrt_status status = gsrt_body_encode(post->kind, post->body, room->data, room->capacity, &len);
+    if (status == GSRT_ELIMIT && room->capacity < GSRT_BODY_BYTES_MAX) {
+        size_t bytes = gsrt_body_encoded_bytes_max(post->kind, post->body);
+        uint8_t *data;
+        gsrt_buffer_reset(room);
+        status = gsrt_buffer_extend(room, bytes < GSRT_BODY_BYTES_MAX ? bytes : GSRT_BODY_BYTES_MAX, &data);
+        if (status == GSRT_OK)
+            status = gsrt_body_encode(post->kind, post->body, data, room->capacity, &len);
+    }
     if (status == GSRT_OK)
-        *out = gsrt_span_of(bytes, len);
+        *out = gsrt_span_of(room->data, len);
     return status;
 }
 

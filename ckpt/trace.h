@@ -23,7 +23,8 @@ enum { GSRT_TRACE_VERSION = 1, GSRT_TRACE_MAGIC_BYTES = 8, GSRT_TRACE_HEAD_BYTES
 
 /* The one table of frames: K(NAME, number, name). Numbers are never reused.
  * GSRT_TRACE_FIELDS_NAME(F): F(type, field, limit); types u32 u64 (limit: largest value, 0 = any), text bytes (limit:
- * bytes). time_ns is the world's time: virtual in the twin. */
+ * bytes). time_ns is the world's time, virtual in the twin, when the round of the node began in which it was recorded.
+ */
 #define GSRT_TRACE_KINDS(K)                                                                                            \
     K(RUN, 1, run)                                                                                                     \
     K(MESSAGE, 2, message)                                                                                             \

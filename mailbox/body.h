@@ -19,8 +19,8 @@ GSRT_MUST_CHECK gsrt_status gsrt_body_check(gsrt_kind kind, const void *body);
 size_t gsrt_body_flat_bytes(gsrt_kind kind, const void *body);
 
 /* Deep copy into dest [dest_bytes], aligned to 8; dest then is the kind's struct.
- * GSRT_OK | GSRT_EKIND | GSRT_ELIMIT: dest_bytes < gsrt_body_flat_bytes(kind, body), and dest is unspecified. The body has
- * been checked. One walk over the fields. */
+ * GSRT_OK | GSRT_EKIND | GSRT_ELIMIT: dest_bytes < gsrt_body_flat_bytes(kind, body), and dest is unspecified. The body
+ * has been checked. One walk over the fields. */
 GSRT_MUST_CHECK gsrt_status gsrt_body_copy(gsrt_kind kind, const void *body, void *dest, size_t dest_bytes);
 
 /* A flat copy was moved bytewise to `flat`: make its pointers point into the new place. */

@@ -38,81 +38,86 @@ static inline bool is_past(uint64_t limit, uint64_t value)
     return limit != 0 && value > limit;
 }
 
-/* Bytes that the field takes at most on the wire; is_exact: arrays element by element. 0: past its limit. */
-static size_t field_bytes(const gsrt_field_info *field, const void *body, bool is_exact)
+/* Room that a field takes at most, without looking at each element. */
+static size_t field_bytes_max(const gsrt_field_info *field, const void *body)
 {
-    uint32_t count;
-    size_t bytes = GSRT__HEAD_BYTES_MAX;
     switch (field->type) {
     case GSRT_FIELD_TYPE_u32:
-        return is_past(field->limit, SCALAR_OF(uint32_t, field, body)) ? 0 : GSRT__NUMBER_BYTES_MAX;
     case GSRT_FIELD_TYPE_u64:
-        return is_past(field->limit, SCALAR_OF(uint64_t, field, body)) ? 0 : GSRT__NUMBER_BYTES_MAX;
     case GSRT_FIELD_TYPE_i64:
     case GSRT_FIELD_TYPE_f32:
     case GSRT_FIELD_TYPE_f64:
     case GSRT_FIELD_TYPE_boolean: return GSRT__NUMBER_BYTES_MAX;
     case GSRT_FIELD_TYPE_text:
-    case GSRT_FIELD_TYPE_bytes: {
-        size_t len = span_of(field, body).len;
-        return len > field->limit ? 0 : bytes + len;
-    }
+    case GSRT_FIELD_TYPE_bytes: return GSRT__HEAD_BYTES_MAX + span_of(field, body).len;
+    case GSRT_FIELD_TYPE_u64s: return GSRT__HEAD_BYTES_MAX + (size_t)9 * count_of(field, body);
     case GSRT_FIELD_TYPE_u32s:
-        count = count_of(field, body);
-        if (count > field->limit)
-            return 0;
-        if (!is_exact)
-            return bytes + (size_t)5 * count;
-        for (uint32_t i = 0; i < count; i++)
-            bytes += gsrt__uint_bytes(((const uint32_t *)array_of(field, body))[i]);
-        return bytes;
-    case GSRT_FIELD_TYPE_u64s:
-        count = count_of(field, body);
-        if (count > field->limit)
-            return 0;
-        if (!is_exact)
-            return bytes + (size_t)9 * count;
-        for (uint32_t i = 0; i < count; i++)
-            bytes += gsrt__uint_bytes(((const uint64_t *)array_of(field, body))[i]);
-        return bytes;
-    case GSRT_FIELD_TYPE_f32s:
-        count = count_of(field, body);
-        return count > field->limit ? 0 : bytes + (size_t)5 * count;
-    }
-    return 0;
-}
-
-/* Room that encoding needs at most; at most 9 bytes per field too much when is_exact. 0: a field is past its limit. */
-static size_t body_bytes(const gsrt_kind_info *info, const void *body, bool is_exact)
-{
-    size_t total = GSRT__HEAD_BYTES_MAX;
-    for (uint32_t i = 0; i < info->field_count; i++) {
-        size_t bytes = field_bytes(&info->fields[i], body, is_exact);
-        if (bytes == 0)
-            return 0;
-        total += bytes;
-    }
-    return total;
-}
-
-static uint8_t *put_field(uint8_t *at, const gsrt_field_info *field, const void *body)
-{
-    switch (field->type) {
-    case GSRT_FIELD_TYPE_u32: return gsrt__put_uint(at, SCALAR_OF(uint32_t, field, body));
-    case GSRT_FIELD_TYPE_u64: return gsrt__put_uint(at, SCALAR_OF(uint64_t, field, body));
-    case GSRT_FIELD_TYPE_i64: return gsrt__put_int(at, SCALAR_OF(int64_t, field, body));
-    case GSRT_FIELD_TYPE_f32: return gsrt__put_f32(at, SCALAR_OF(float, field, body));
-    case GSRT_FIELD_TYPE_f64: return gsrt__put_f64(at, SCALAR_OF(double, field, body));
-    case GSRT_FIELD_TYPE_boolean: return gsrt__put_bool(at, SCALAR_OF(bool, field, body));
-    case GSRT_FIELD_TYPE_text: return gsrt__put_str(at, span_of(field, body));
-    case GSRT_FIELD_TYPE_bytes: return gsrt__put_bin(at, span_of(field, body));
-    case GSRT_FIELD_TYPE_u32s:
-    case GSRT_FIELD_TYPE_u64s:
     case GSRT_FIELD_TYPE_f32s: break;
     }
+    return GSRT__HEAD_BYTES_MAX + (size_t)5 * count_of(field, body);
+}
+
+/* The same for an array, element by element. */
+static size_t array_bytes(const gsrt_field_info *field, const void *body)
+{
+    size_t bytes = GSRT__HEAD_BYTES_MAX;
     uint32_t count = count_of(field, body);
     const void *array = array_of(field, body);
-    at = gsrt__put_array(at, count);
+    if (field->type == GSRT_FIELD_TYPE_u32s)
+        for (uint32_t i = 0; i < count; i++)
+            bytes += gsrt__uint_bytes(((const uint32_t *)array)[i]);
+    else if (field->type == GSRT_FIELD_TYPE_u64s)
+        for (uint32_t i = 0; i < count; i++)
+            bytes += gsrt__uint_bytes(((const uint64_t *)array)[i]);
+    else
+        bytes += (size_t)5 * count;
+    return bytes;
+}
+
+/* Where the fields go. */
+typedef struct writer {
+    uint8_t *at;
+    const uint8_t *end;
+    gsrt_status status;
+} writer;
+
+static inline bool has_room(const writer *out, size_t bytes)
+{
+    return (size_t)(out->end - out->at) >= bytes;
+}
+
+/* The number may be written: it is within the limit, and there is room. */
+static inline bool may_put(writer *out, uint64_t limit, uint64_t value)
+{
+    if (is_past(limit, value))
+        out->status = GSRT_EINVAL;
+    else if (!has_room(out, GSRT__NUMBER_BYTES_MAX))
+        out->status = GSRT_ELIMIT;
+    return out->status == GSRT_OK;
+}
+
+static inline bool may_put_span(writer *out, uint64_t limit, gsrt_span span)
+{
+    if (span.len > limit || (span.len > 0 && span.data == NULL))
+        out->status = GSRT_EINVAL;
+    else if (!has_room(out, GSRT__HEAD_BYTES_MAX + span.len))
+        out->status = GSRT_ELIMIT;
+    return out->status == GSRT_OK;
+}
+
+/* Writing itself is unchecked, so the size is bounded first: cheaply, and element by element only if that does not fit.
+ */
+static void put_array(writer *out, const gsrt_field_info *field, const void *body)
+{
+    uint32_t count = count_of(field, body);
+    const void *array = array_of(field, body);
+    if (count > field->limit || (count > 0 && array == NULL))
+        out->status = GSRT_EINVAL;
+    else if (!has_room(out, field_bytes_max(field, body)) && !has_room(out, array_bytes(field, body)))
+        out->status = GSRT_ELIMIT;
+    if (out->status != GSRT_OK)
+        return;
+    uint8_t *at = gsrt__put_array(out->at, count);
     for (uint32_t i = 0; i < count; i++) {
         if (field->type == GSRT_FIELD_TYPE_u32s)
             at = gsrt__put_uint(at, ((const uint32_t *)array)[i]);
@@ -121,34 +126,80 @@ static uint8_t *put_field(uint8_t *at, const gsrt_field_info *field, const void 
         else
             at = gsrt__put_f32(at, ((const float *)array)[i]);
     }
-    return at;
+    out->at = at;
+}
+
+static void put_field(writer *out, const gsrt_field_info *field, const void *body)
+{
+    gsrt_span span;
+    switch (field->type) {
+    case GSRT_FIELD_TYPE_u32:
+        if (may_put(out, field->limit, SCALAR_OF(uint32_t, field, body)))
+            out->at = gsrt__put_uint(out->at, SCALAR_OF(uint32_t, field, body));
+        break;
+    case GSRT_FIELD_TYPE_u64:
+        if (may_put(out, field->limit, SCALAR_OF(uint64_t, field, body)))
+            out->at = gsrt__put_uint(out->at, SCALAR_OF(uint64_t, field, body));
+        break;
+    case GSRT_FIELD_TYPE_i64:
+        if (may_put(out, 0, 0))
+            out->at = gsrt__put_int(out->at, SCALAR_OF(int64_t, field, body));
+        break;
+    case GSRT_FIELD_TYPE_f32:
+        if (may_put(out, 0, 0))
+            out->at = gsrt__put_f32(out->at, SCALAR_OF(float, field, body));
+        break;
+    case GSRT_FIELD_TYPE_f64:
+        if (may_put(out, 0, 0))
+            out->at = gsrt__put_f64(out->at, SCALAR_OF(double, field, body));
+        break;
+    case GSRT_FIELD_TYPE_boolean:
+        if (may_put(out, 0, 0))
+            out->at = gsrt__put_bool(out->at, SCALAR_OF(bool, field, body));
+        break;
+    case GSRT_FIELD_TYPE_text:
+        span = span_of(field, body);
+        if (may_put_span(out, field->limit, span))
+            out->at = gsrt__put_str(out->at, span);
+        break;
+    case GSRT_FIELD_TYPE_bytes:
+        span = span_of(field, body);
+        if (may_put_span(out, field->limit, span))
+            out->at = gsrt__put_bin(out->at, span);
+        break;
+    case GSRT_FIELD_TYPE_u32s:
+    case GSRT_FIELD_TYPE_u64s:
+    case GSRT_FIELD_TYPE_f32s: put_array(out, field, body); break;
+    }
 }
 
 size_t gsrt_body_encoded_bytes_max(gsrt_kind kind, const void *body)
 {
     const gsrt_kind_info *info = gsrt_kind_describe((uint64_t)kind);
-    return info == NULL ? 0 : body_bytes(info, body, false);
+    if (info == NULL)
+        return 0;
+    size_t total = GSRT__HEAD_BYTES_MAX;
+    for (uint32_t i = 0; i < info->field_count; i++)
+        total += field_bytes_max(&info->fields[i], body);
+    return total;
 }
 
-/* Writing is unchecked, so the size is bounded first: cheaply, and element by element only if that does not fit. */
+/* One walk over the fields. */
 gsrt_status gsrt_body_encode(gsrt_kind kind, const void *body, void *room, size_t capacity, size_t *out_len)
 {
     const gsrt_kind_info *info = gsrt_kind_describe((uint64_t)kind);
     if (info == NULL)
         return GSRT_EKIND;
-    size_t bound = body_bytes(info, body, false);
-    if (bound == 0)
-        return GSRT_EINVAL;
-    if (bound > capacity || bound > GSRT_BODY_BYTES_MAX) {
-        bound = body_bytes(info, body, true);
-        if (bound > capacity || bound > GSRT_BODY_BYTES_MAX)
-            return GSRT_ELIMIT;
-    }
-    uint8_t *at = gsrt__put_array(room, info->field_count);
-    for (uint32_t i = 0; i < info->field_count; i++)
-        at = put_field(at, &info->fields[i], body);
-    *out_len = (size_t)(at - (uint8_t *)room);
-    return GSRT_OK;
+    if (capacity > GSRT_BODY_BYTES_MAX)
+        capacity = GSRT_BODY_BYTES_MAX;
+    if (capacity < GSRT__HEAD_BYTES_MAX)
+        return GSRT_ELIMIT;
+    writer out = {.at = gsrt__put_array(room, info->field_count), .end = (const uint8_t *)room + capacity};
+    for (uint32_t i = 0; i < info->field_count && out.status == GSRT_OK; i++)
+        put_field(&out, &info->fields[i], body);
+    if (out.status == GSRT_OK)
+        *out_len = (size_t)(out.at - (uint8_t *)room);
+    return out.status;
 }
 
 /* ---- reading ---- */

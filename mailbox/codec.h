@@ -8,7 +8,8 @@
  * Decoders trust nothing: what is not exactly such bytes, a number past its limit, a length past what is there, an
  * unknown kind or a kind that never comes from another rank is refused with a status. Outputs are written on GSRT_OK
  * only. The work of a decoder is O(bytes), its memory at most GSRT_BODY_FLAT_BYTES_MAX.
- * Thread: any; no state. Cost: a 64-byte PING about 60 ns for all four functions together (bench/message).
+ * Thread: any; no state. Cost: a PING of 64 bytes takes 500 instructions for all four functions together, of which 180
+ * are the body's decoding; 70 ns at best of a core of a 2-core Zen 3 virtual machine.
  */
 #ifndef GSRT_MAILBOX_CODEC_H
 #define GSRT_MAILBOX_CODEC_H
@@ -20,14 +21,13 @@
 /* Largest decoded body: a one-byte number of the wire becomes at most 8 bytes; plus the struct and alignment. */
 #define GSRT_BODY_FLAT_BYTES_MAX (8 * (size_t)GSRT_BODY_BYTES_MAX + 4096)
 
-/* Room that always suffices to encode `body`, without looking at each element. 0: unknown kind, or a field past its
- * limit. */
+/* Room that always suffices to encode `body`, without looking at each element. 0: unknown kind. */
 size_t gsrt_body_encoded_bytes_max(gsrt_kind kind, const void *body);
 
 /* Encode the struct `body` of `kind` into room [capacity]; *out_len its bytes.
- * GSRT_OK | GSRT_EKIND: unknown | GSRT_EINVAL: a field past its limit | GSRT_ELIMIT: more than GSRT_BODY_BYTES_MAX, or
- * more than capacity (which may be said up to 9 bytes per field too early, so that writing needs no checks). Kinds of
- * scope LOCAL are encoded too (for traces); only their way in is closed. */
+ * GSRT_OK | GSRT_EKIND: unknown | GSRT_EINVAL: a field past its limit, or a length without data | GSRT_ELIMIT: more
+ * than GSRT_BODY_BYTES_MAX, or more than capacity (which may be said up to 9 bytes too early); room is then
+ * unspecified. Kinds of scope LOCAL are encoded too (for traces); only their way in is closed. */
 GSRT_MUST_CHECK gsrt_status gsrt_body_encode(gsrt_kind kind, const void *body, void *room, size_t capacity,
                                              size_t *out_len);
 
