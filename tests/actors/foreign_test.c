@@ -160,6 +160,54 @@ static void *run_node(void *node)
     return NULL;
 }
 
+/* What a node's recorder is told, and when. */
+typedef struct told {
+    gsrt_node *node;
+    uint32_t message_count, catch_up_count;
+    uint64_t last_ns;
+} told;
+
+static void told_message(void *arg, uint64_t now_ns, const gsrt_envelope *envelope, bool is_sent)
+{
+    told *t = arg;
+    (void)envelope;
+    (void)is_sent;
+    ck_assert_uint_ge(now_ns, t->last_ns);
+    t->last_ns = now_ns;
+    t->message_count++;
+}
+
+static void told_catch_up(void *arg)
+{
+    told *t = arg;
+    t->catch_up_count++;
+    ck_assert_uint_eq(t->message_count, 2); /* all that there was to do is done */
+    gsrt_node_finish(t->node, 0);           /* else the node would wait for ever */
+}
+
+START_TEST(a_node_lets_its_recorder_catch_up_when_idle)
+{
+    static const gsrt_behaviour behaviour = {"counter", sizeof(void *), counter_init, counter_receive, NULL};
+    static const uint64_t spins_ns[] = {0, 3600000000000u}; /* it blocks when idle; it spins */
+    for (int i = 0; i < 2; i++) {
+        told t = {0};
+        counter count = {0}, *pointer = &count;
+        gsrt_address address;
+        const gsrt_node_options options = {.rank_count = 1,
+                                           .spin_ns = spins_ns[i],
+                                           .recorder = {.arg = &t, .message = told_message, .catch_up = told_catch_up}};
+        must(gsrt_node_create(&options, &t.node));
+        must(gsrt_node_spawn(t.node, &behaviour, &pointer, &address));
+        for (uint64_t value = 1; value <= 2; value++)
+            must(gsrt_node_post(t.node, address, GSRT_KIND_ACK, &(gsrt_msg_ack){.value = value}, NULL));
+        gsrt_node_run(t.node);
+        ck_assert_uint_eq(t.message_count, 2);
+        ck_assert_uint_eq(t.catch_up_count, 1);
+        gsrt_node_free(t.node);
+    }
+}
+END_TEST
+
 START_TEST(two_nodes_on_two_threads_play_ball)
 {
     static const gsrt_behaviour behaviour = {"player", sizeof(player), player_init, player_receive, NULL};
@@ -195,6 +243,7 @@ int main(void)
 {
     const TTest *tests[] = {posts_of_threads_wake_the_node_and_keep_each_threads_order,
                             a_foreign_post_is_bounded_and_takes_flat_bodies_only,
-                            a_blocked_node_is_finished_from_another_thread, two_nodes_on_two_threads_play_ball};
+                            a_blocked_node_is_finished_from_another_thread, a_node_lets_its_recorder_catch_up_when_idle,
+                            two_nodes_on_two_threads_play_ball};
     return unit_run("foreign", tests, sizeof tests / sizeof tests[0]);
 }

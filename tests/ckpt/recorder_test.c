@@ -4,7 +4,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 static gsrt_status keep(void *arg, gsrt_span bytes)
 {
@@ -117,6 +119,59 @@ START_TEST(bodies_change_the_checksum)
 }
 END_TEST
 
+/* Bodies of all sizes around what is put off, events in between: the trace is what it would be if nothing were put off.
+ */
+START_TEST(what_is_put_off_is_in_order_and_whole)
+{
+    enum { COUNT = 200 };
+    uint8_t body[COUNT];
+    gsrt_buffer memory;
+    gsrt_buffer_init(&memory, 1u << 20);
+    gsrt_recorder *at_once, *late;
+    gsrt_recorder_options options = {.rank = 1};
+    ck_assert_int_eq(gsrt_recorder_open(&options, &at_once, NULL), GSRT_OK);
+    options.sink = keep;
+    options.sink_arg = &memory;
+    ck_assert_int_eq(gsrt_recorder_open(&options, &late, NULL), GSRT_OK);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        memset(body, (int)(uint8_t)i, sizeof body); /* borrowed for the call only */
+        gsrt_envelope envelope = {.kind = GSRT_KIND_PING, .from = 1, .to = 2, .sequence = i, .body = {body, i}};
+        gsrt_recorder_message(late, i, &envelope, i % 2 == 0);
+        gsrt_recorder_message(at_once, i, &envelope, i % 2 == 0);
+        gsrt_recorder_catch_up(at_once);
+        if (i % 70 == 69) {
+            gsrt_recorder_event(late, i, 2, i, 4, "scheduler", gsrt_span_of("\x91\x01", 2));
+            gsrt_recorder_event(at_once, i, 2, i, 4, "scheduler", gsrt_span_of("\x91\x01", 2));
+        }
+    }
+    ck_assert_uint_eq(gsrt_recorder_checksum(late), gsrt_recorder_checksum(at_once));
+    ck_assert_int_eq(gsrt_recorder_close(at_once, COUNT, NULL), GSRT_OK);
+    ck_assert_int_eq(gsrt_recorder_close(late, COUNT, NULL), GSRT_OK);
+
+    gsrt_trace_reader reader;
+    gsrt_trace_frame frame;
+    uint32_t next = 0, events = 0;
+    ck_assert_int_eq(gsrt_trace_reader_init(&reader, gsrt_buffer_span(&memory), "t", NULL), GSRT_OK);
+    while (gsrt_trace_next(&reader, &frame, NULL) == GSRT_OK) {
+        if (frame.kind == GSRT_TRACE_EVENT) {
+            events++;
+            ck_assert_uint_eq(frame.event.id, next - 1);
+        }
+        if (frame.kind != GSRT_TRACE_MESSAGE)
+            continue;
+        memset(body, (int)next, sizeof body);
+        ck_assert_uint_eq(frame.message.sequence, next);
+        ck_assert_uint_eq(frame.message.body_bytes, next);
+        ck_assert_uint_eq(frame.message.body_hash, XXH3_64bits(body, next));
+        next++;
+    }
+    ck_assert(reader.has_ended);
+    ck_assert_uint_eq(next, COUNT);
+    ck_assert_uint_eq(events, COUNT / 70);
+    gsrt_buffer_fini(&memory);
+}
+END_TEST
+
 START_TEST(a_directory_that_is_not_there_is_named)
 {
     gsrt_diag diag = {0};
@@ -177,7 +232,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *tests[] = {file_and_sink_agree, bodies_change_the_checksum, a_directory_that_is_not_there_is_named,
-                            abandoned_traces_are_torn, a_failed_write_is_told_at_close};
+    const TTest *tests[] = {file_and_sink_agree,
+                            bodies_change_the_checksum,
+                            what_is_put_off_is_in_order_and_whole,
+                            a_directory_that_is_not_there_is_named,
+                            abandoned_traces_are_torn,
+                            a_failed_write_is_told_at_close};
     return unit_run("recorder", tests, sizeof tests / sizeof tests[0]);
 }
