@@ -134,14 +134,19 @@ void gsrt_courier_flush(gsrt_actor *link, uint32_t peer)
     node->cause = cause;
 }
 
-void gsrt_courier_close(gsrt_actor *link, uint32_t peer)
+void gsrt__courier_drop(gsrt_node *node, uint32_t rank)
 {
-    gsrt_node *node = link->node;
-    gsrt__way *way = &node->peers[peer].way;
-    assert(way->link == link);
+    gsrt__way *way = &node->peers[rank].way;
     while (way->first != NULL) {
         node->facts.messages_dropped++;
         drop_first(way);
     }
+}
+
+void gsrt_courier_close(gsrt_actor *link, uint32_t peer)
+{
+    gsrt__way *way = &link->node->peers[peer].way;
+    assert(way->link == link);
+    gsrt__courier_drop(link->node, peer);
     *way = (gsrt__way){0};
 }

@@ -183,6 +183,7 @@ static bool call_is_any(const gsrt__call *call, uint32_t rank)
 static void lose(gsrt_node *node, uint32_t rank)
 {
     gsrt__wire_drop_pending(node, rank);
+    gsrt__courier_drop(node, rank);
     fail_calls(node, call_is_of_rank, rank, GSRT_EXIT_RANK_LOST);
     gsrt__relations_rank_lost(node, rank);
     gsrt__directory_rank_lost(node, rank);

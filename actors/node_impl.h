@@ -308,6 +308,9 @@ void gsrt__wire_drop_held(gsrt_node *node);
 void gsrt__wire_drop_pending(gsrt_node *node, uint32_t rank);
 bool gsrt__wire_is_flushed(const gsrt_node *node);
 
+/* courier.c */
+void gsrt__courier_drop(gsrt_node *node, uint32_t rank); /* the letters that wait for it */
+
 /* node_loop.c */
 #define GSRT__EXIT_CODE_NONE INT32_MIN /* gsrt_node_finish has not been called */
 /* A round that delivers at most message_count_max messages; returns how much was done. */
