@@ -3,7 +3,6 @@
 #include "actors/node_impl.h"
 #include "mailbox/body.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 static void count_sent(gsrt_link_facts *facts, gsrt_kind kind, const gsrt_payload *payload)
@@ -88,14 +87,22 @@ gsrt_status gsrt_courier_send(gsrt_actor *self, gsrt_address to, gsrt_kind kind,
 
 /* ---- for the link actor ---- */
 
+void gsrt__courier_drop(gsrt_node *node, uint32_t rank)
+{
+    gsrt__way *way = &node->peers[rank].way;
+    while (way->first != NULL) {
+        node->facts.messages_dropped++;
+        drop_first(way);
+    }
+}
+
 gsrt_status gsrt_courier_open(gsrt_actor *link, uint32_t peer, gsrt_link_facts *facts)
 {
     gsrt_node *node = link->node;
     if (peer >= node->options.rank_count || peer == node->options.rank)
         return GSRT_EINVAL;
     gsrt__way *way = &node->peers[peer].way;
-    if (way->link != NULL)
-        return GSRT_ESTATE;
+    gsrt__courier_drop(node, peer);
     *way = (gsrt__way){.link = link, .facts = facts};
     return GSRT_OK;
 }
@@ -105,7 +112,8 @@ void gsrt_courier_flush(gsrt_actor *link, uint32_t peer)
 {
     gsrt_node *node = link->node;
     gsrt__way *way = &node->peers[peer].way;
-    assert(way->link == link);
+    if (way->link != link)
+        return; /* another has taken over */
     uint64_t cause = node->cause;
     while (way->first != NULL) {
         const gsrt__letter *letter = way->first;
@@ -134,19 +142,11 @@ void gsrt_courier_flush(gsrt_actor *link, uint32_t peer)
     node->cause = cause;
 }
 
-void gsrt__courier_drop(gsrt_node *node, uint32_t rank)
-{
-    gsrt__way *way = &node->peers[rank].way;
-    while (way->first != NULL) {
-        node->facts.messages_dropped++;
-        drop_first(way);
-    }
-}
-
 void gsrt_courier_close(gsrt_actor *link, uint32_t peer)
 {
     gsrt__way *way = &link->node->peers[peer].way;
-    assert(way->link == link);
+    if (way->link != link)
+        return;
     gsrt__courier_drop(link->node, peer);
     *way = (gsrt__way){0};
 }

@@ -26,8 +26,8 @@ GSRT_MUST_CHECK gsrt_status gsrt_courier_send(gsrt_actor *self, gsrt_address to,
                                               gsrt_payload *payload);
 
 /* The link actor's side. From open to close, `link` gets the WRITABLE of `peer` when letters wait, and then flushes.
- * facts    written as messages go; borrowed until close.
- * returns  GSRT_OK | GSRT_EINVAL: no other rank | GSRT_ESTATE: another actor has it open. */
+ * Whoever opens takes over from the one before: its letters are dropped and counted, and its flush and close do
+ * nothing. facts    written as messages go; borrowed until close. returns  GSRT_OK | GSRT_EINVAL: no other rank. */
 GSRT_MUST_CHECK gsrt_status gsrt_courier_open(gsrt_actor *link, uint32_t peer, gsrt_link_facts *facts);
 /* Send what waits, in order, as far as there is room. Letters of an earlier epoch are refused and counted. */
 void gsrt_courier_flush(gsrt_actor *link, uint32_t peer);

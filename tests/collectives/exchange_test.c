@@ -151,6 +151,7 @@ enum { PILE = 3000 }; /* more than a window: some wait */
 typedef struct ending {
     gsrt_payload *payload;
     gsrt_node *node;
+    gsrt_address link;   /* to be killed */
     bool is_link_killed; /* before the letters are sent, in the same receive; else after */
     bool is_peer_replaced;
 } ending;
@@ -167,9 +168,8 @@ static void pile_up(gsrt_actor *self, void *state, const gsrt_message *message)
     ending *e = *(ending **)state;
     if (message->kind != GSRT_KIND_PING)
         return; /* WRITABLE, after the link has ended */
-    gsrt_address link = gsrt_role_resolve(e->node, gsrt_address_of_role(GSRT_ROLE_LINK, 0, 1));
     if (e->is_link_killed)
-        ck_assert_int_eq(gsrt_kill(self, link, GSRT_EXIT_CRASH), GSRT_OK);
+        ck_assert_int_eq(gsrt_kill(self, e->link, GSRT_EXIT_CRASH), GSRT_OK);
     for (uint64_t i = 0; i < PILE; i++) {
         gsrt_status status = gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_REGION, 0, 1), GSRT_KIND_PIECE,
                                                &(gsrt_msg_piece){.step = i}, e->payload);
@@ -177,7 +177,7 @@ static void pile_up(gsrt_actor *self, void *state, const gsrt_message *message)
     }
     ck_assert_uint_gt(atomic_load(&e->payload->references), 1);
     if (!e->is_link_killed)
-        ck_assert_int_eq(gsrt_kill(self, link, GSRT_EXIT_CRASH), GSRT_OK);
+        ck_assert_int_eq(gsrt_kill(self, e->link, GSRT_EXIT_CRASH), GSRT_OK);
 }
 
 /* While they wait, the view changes, or the peer is another incarnation now. */
@@ -220,8 +220,10 @@ START_TEST(letters_end_with_their_link)
     ending *pointer = &state;
     ck_assert_int_eq(gsrt_node_spawn(gsrt_twin_node(twin, 1), &to, NULL, &target), GSRT_OK);
     ck_assert_int_eq(gsrt_link_actor_start(node, 1, &facts), GSRT_OK);
-    ck_assert_int_eq(gsrt_link_actor_start(node, 1, &facts), GSRT_ESTATE);
     ck_assert_int_eq(gsrt_link_actor_start(node, 0, &facts), GSRT_EINVAL);
+    state.link = gsrt_role_resolve(node, gsrt_address_of_role(GSRT_ROLE_LINK, 0, 1));
+    if (_i == 2) /* another takes over, before the first ends */
+        ck_assert_int_eq(gsrt_link_actor_start(node, 1, &facts), GSRT_OK);
     ck_assert_int_eq(gsrt_node_spawn(node, &from, &pointer, &sender), GSRT_OK);
     ck_assert_int_eq(gsrt_role_bind(node, gsrt_address_of_role(GSRT_ROLE_REGION, 0, 1), target), GSRT_OK);
     ck_assert_int_eq(gsrt_node_post(node, sender, GSRT_KIND_PING, &(gsrt_msg_ping){.number = 1}, NULL), GSRT_OK);
@@ -229,7 +231,7 @@ START_TEST(letters_end_with_their_link)
         ck_assert(gsrt_node_check(node));
     gsrt_node_read_facts(node, &node_facts);
     ck_assert_uint_gt(facts.waiting_max, 0);
-    ck_assert_uint_lt(facts.letters, PILE);
+    ck_assert(_i == 2 ? facts.letters == PILE : facts.letters < PILE);
     ck_assert_uint_eq(facts.letters + node_facts.messages_dropped, PILE);
     ck_assert_uint_eq(atomic_load(&state.payload->references), 1);
     gsrt_twin_free(twin);
@@ -279,7 +281,7 @@ int main(void)
     tcase_add_test(cases, early_pieces_are_bounded);
     tcase_add_test(cases, the_choice_follows_hops_and_bytes);
     tcase_add_test(cases, a_link_keeps_order_and_loses_nothing_under_back_pressure);
-    tcase_add_loop_test(cases, letters_end_with_their_link, 0, 2);
+    tcase_add_loop_test(cases, letters_end_with_their_link, 0, 3);
     tcase_add_loop_test(cases, letters_end_with_their_view_and_peer, 0, 2);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
