@@ -43,9 +43,15 @@
 #define GSRT_SENDS_IN_FLIGHT_MAX 64         /* sends in flight to one peer: below UCX's shared-memory FIFO (256) */
 #define GSRT_SEND_BYTES_IN_FLIGHT_MAX (64u << 20) /* their bytes; a larger message goes alone */
 #define GSRT_RECEIVE_BYTES_IN_FLIGHT_MAX                                                                               \
-    (256u << 20)                       /* bytes of large payloads being fetched; a larger one goes alone */
-#define GSRT_MSGPACK_DEPTH_MAX 8       /* nesting of a msgpack value from outside */
-#define GSRT_MSGPACK_ITEMS_MAX 1048576 /* elements of one msgpack array or map from outside */
+    (256u << 20)                          /* bytes of large payloads being fetched; a larger one goes alone */
+#define GSRT_NOTE_BYTES_MAX 32768         /* one note between processes over TCP: a card, or a deposit of 1024 ranks */
+#define GSRT_GUEST_COUNT_MAX 64           /* connections that have not proved themselves yet, of one listener */
+#define GSRT_TICKET_BYTES_MAX (32u << 20) /* a ticket: 1024 cards of 16 KiB, a deposit, a blob */
+#define GSRT_BLOB_BYTES_MAX (64u << 10)   /* what the application puts into a ticket */
+#define GSRT_DRILL_MS_MAX 600000          /* ms that a drill stops a worker */
+#define GSRT_RESTART_COUNT_MAX 255        /* restarts that a keeper counts within its window */
+#define GSRT_MSGPACK_DEPTH_MAX 8          /* nesting of a msgpack value from outside */
+#define GSRT_MSGPACK_ITEMS_MAX 1048576    /* elements of one msgpack array or map from outside */
 
 /* files */
 #define GSRT_SCENARIO_BYTES_MAX (8u << 20)    /* scenario YAML */

@@ -1,150 +1,396 @@
-#include "launch/keeper.h"
+#include "launch/keeper_impl.h"
 
 #include "launch/interrupt.h"
 #include "launch/start_mpirun.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-/* The worker's end of the pipe, as a number, in the environment of the worker only. */
-static const char worker_variable[] = "GSRT_WORKER";
+enum { RESTART_MAX = 3, WINDOW_MS = 60000, HEAD_START_MS = 2, GO_ON = -1 };
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* ---- the keeper ---- */
+/* ---- starting a worker ---- */
 
 /* In the child: become the worker. Does not return. */
-static void become_worker(char **argv, pid_t keeper, int pipe_end, const sigset_t *mask)
+static void become_worker(const gsrt__keeper *k, pid_t keeper, const int fds[4])
 {
-    char number[16];
-    (void)snprintf(number, sizeof number, "%d", pipe_end);
-    (void)sigprocmask(SIG_SETMASK, mask, NULL);
-    if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == keeper && setenv(worker_variable, number, 1) == 0)
-        (void)execv("/proc/self/exe", argv);
+    char numbers[96];
+    for (int i = 0; i < 4; i++)
+        if (fds[i] >= 0)
+            (void)fcntl(fds[i], F_SETFD, 0);
+    (void)snprintf(numbers, sizeof numbers, "%d,%d,%d,%d,%u,%u", fds[0], fds[1], fds[2], fds[3], k->port,
+                   k->incarnation);
+    (void)sigprocmask(SIG_SETMASK, &k->mask, NULL);
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == keeper && setenv(GSRT__KEEPER_VARIABLE, numbers, 1) == 0)
+        (void)execv("/proc/self/exe", k->argv);
     fprintf(stderr, "gsrt: cannot start the worker: %s\n", strerror(errno));
     _exit(GSRT_EXIT_WORKER_LOST);
 }
 
-/* GSRT_OK | GSRT_EIO. *out_pipe: the end whose closing tells the worker that this process has gone. */
-static gsrt_status start_worker(char **argv, const sigset_t *mask, pid_t *out_worker, int *out_pipe)
+/* The ticket as a file without a name; -1: there is none, or no memory. */
+static int write_ticket(const gsrt__keeper *k)
 {
-    int ends[2];
-    pid_t keeper = getpid();
-    if (pipe(ends) != 0)
-        return GSRT_EIO;
-    (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC); /* so that the worker does not hold its own pipe open */
-    pid_t worker = fork();
-    if (worker == 0)
-        become_worker(argv, keeper, ends[0], mask);
-    close(ends[0]);
-    if (worker < 0) {
-        close(ends[1]);
+    int fd = k->has_ticket ? memfd_create("gsrt-ticket", MFD_CLOEXEC) : -1;
+    for (size_t at = 0; fd >= 0 && at < k->ticket_bytes.len;) {
+        ssize_t n = write(fd, k->ticket_bytes.data + at, k->ticket_bytes.len - at);
+        if (n < 0 && errno != EINTR) {
+            close(fd);
+            return -1;
+        }
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return fd;
+}
+
+static void close_all(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}
+
+static gsrt_status start_worker(gsrt__keeper *k)
+{
+    int pipe_ends[2], channel[2], ticket = write_ticket(k);
+    if ((k->has_ticket && ticket < 0) || pipe2(pipe_ends, O_CLOEXEC) != 0) {
+        close_all(&ticket, 1);
         return GSRT_EIO;
     }
-    *out_worker = worker;
-    *out_pipe = ends[1];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, channel) != 0) {
+        close_all((const int[]){ticket, pipe_ends[0], pipe_ends[1]}, 3);
+        return GSRT_EIO;
+    }
+    pid_t keeper = getpid(), worker = fork();
+    if (worker == 0)
+        become_worker(k, keeper, (const int[]){pipe_ends[0], channel[1], k->worker_listener, ticket});
+    close_all((const int[]){ticket, pipe_ends[0], channel[1]}, 3);
+    if (worker < 0) {
+        close_all((const int[]){pipe_ends[1], channel[0]}, 2);
+        return GSRT_EIO;
+    }
+    k->worker = worker;
+    k->pipe_end = pipe_ends[1];
+    k->channel = channel[0];
+    k->was_ordered = false;
+    k->continue_at_ms = UINT64_MAX;
+    gsrt_channel_reader_init(&k->reader);
     return GSRT_OK;
 }
 
-typedef struct outcome {
-    int status;     /* of waitpid */
-    bool was_asked; /* a signal was passed on before */
-} outcome;
+/* ---- what the worker says ---- */
 
-/* Wait for the worker's end; pass signals on. After the first of them, patience is limited. */
-static outcome await_worker(pid_t worker, const sigset_t *watched)
+/* Replace the ticket that it holds, if the new one is sound and of this job, rank and incarnation. */
+static gsrt_status keep_ticket(gsrt__keeper *k, gsrt_span bytes)
 {
-    outcome end = {0};
-    int64_t deadline_ms = INT64_MAX;
-    for (;;) {
-        if (waitpid(worker, &end.status, WNOHANG) == worker)
-            return end;
-        int64_t left_ms = end.was_asked ? deadline_ms - now_ms() : INT64_MAX;
-        if (left_ms <= 0) {
-            (void)kill(worker, SIGKILL);
-            deadline_ms = INT64_MAX;
-            continue;
-        }
-        struct timespec wait = {.tv_sec = left_ms / 1000, .tv_nsec = left_ms % 1000 * 1000000};
-        siginfo_t info;
-        int got = deadline_ms == INT64_MAX ? sigwaitinfo(watched, &info) : sigtimedwait(watched, &info, &wait);
-        if (got != SIGINT && got != SIGTERM && got != SIGHUP)
-            continue; /* SIGCHLD, or time is up */
-        if (!end.was_asked)
-            deadline_ms = now_ms() + GSRT_KEEPER_GRACE_MS;
-        end.was_asked = true;
-        (void)kill(worker, got);
-        (void)kill(worker, SIGCONT); /* a stopped one must hear it too */
+    gsrt_buffer copy;
+    gsrt_ticket ticket;
+    gsrt_buffer_init(&copy, GSRT_TICKET_BYTES_MAX);
+    gsrt_status status = gsrt_buffer_append(&copy, bytes.data, bytes.len);
+    if (status == GSRT_OK)
+        status = gsrt_ticket_decode(gsrt_buffer_span(&copy), &ticket);
+    if (status != GSRT_OK) {
+        gsrt_buffer_fini(&copy);
+        return status;
     }
+    if (ticket.incarnation != k->incarnation ||
+        (k->has_ticket && (ticket.rank != k->ticket.rank || ticket.rank_count != k->ticket.rank_count ||
+                           memcmp(&ticket.secret, &k->secret, sizeof k->secret) != 0))) {
+        gsrt_ticket_fini(&ticket);
+        gsrt_buffer_fini(&copy);
+        return GSRT_EDECODE;
+    }
+    if (k->has_ticket) {
+        gsrt_ticket_fini(&k->ticket);
+        gsrt_buffer_fini(&k->ticket_bytes);
+    }
+    k->has_ticket = true;
+    k->ticket = ticket;
+    k->ticket_bytes = copy;
+    k->secret = ticket.secret;
+    return GSRT_OK;
 }
 
-static int exit_code_of(const outcome *end)
+static void lose_channel(gsrt__keeper *k)
 {
-    if (WIFEXITED(end->status))
-        return WEXITSTATUS(end->status);
-    if (end->was_asked)
-        return GSRT_EXIT_INTERRUPTED;
+    close_all(&k->channel, 1);
+    k->channel = -1;
+}
+
+static void hear_worker(gsrt__keeper *k)
+{
+    gsrt_channel_frame frame;
+    gsrt_status status = GSRT_EEMPTY;
+    while (k->channel >= 0 && (status = gsrt_channel_read(&k->reader, k->channel, &frame)) == GSRT_OK) {
+        if (frame.type == GSRT_CHANNEL_FINISHED) {
+            k->is_finished = true;
+            k->finished_code = (int)(frame.value & 0xff);
+        } else if (frame.type == GSRT_CHANNEL_TICKET && keep_ticket(k, frame.ticket) == GSRT_OK) {
+            k->must_say_deposited = true;
+        }
+    }
+    if (status != GSRT_EEMPTY)
+        lose_channel(k);
+}
+
+static void say_deposited(gsrt__keeper *k)
+{
+    uint8_t head[GSRT_CHANNEL_HEAD_BYTES];
+    gsrt_channel_write_head(head, GSRT_CHANNEL_DEPOSITED, k->ticket.deposit.epoch);
+    ssize_t n = k->channel < 0 ? 0 : send(k->channel, head, sizeof head, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN)
+        return; /* it does not read: later */
+    k->must_say_deposited = false;
+    if (n >= 0 && n != sizeof head)
+        lose_channel(k); /* cannot be taken up again in the middle */
+}
+
+/* ---- its end ---- */
+
+static int conclude(const gsrt__keeper *k, int status)
+{
     const char *rank = getenv("PMIX_RANK");
-    fprintf(stderr, "gsrt: the worker of rank %s was killed by signal %d (%s)\n", rank == NULL ? "0" : rank,
-            WTERMSIG(end->status), strsignal(WTERMSIG(end->status)));
+    if (k->is_finished)
+        return k->finished_code;
+    if (WIFSIGNALED(status))
+        fprintf(stderr, "gsrt: the worker of rank %s was killed by signal %d (%s)\n", rank == NULL ? "0" : rank,
+                WTERMSIG(status), strsignal(WTERMSIG(status)));
     return GSRT_EXIT_WORKER_LOST;
 }
 
-/* One worker, once: a lost worker ends the job. This is where the next incarnation will be started. */
-int gsrt_keeper_run(char **argv)
+/* true: one more restart is within the budget, and counted. */
+static bool take_restart(gsrt__keeper *k)
 {
-    sigset_t watched, mask;
+    uint64_t now = gsrt_visit_now_ms();
+    if (k->restart_max == 0 || k->incarnation == GSRT_INCARNATION_MAX)
+        return false;
+    uint64_t *oldest = &k->restarted_ms[k->restart_count % k->restart_max];
+    if (k->restart_count >= k->restart_max && now - *oldest < k->window_ms)
+        return false;
+    *oldest = now;
+    k->restart_count++;
+    return true;
+}
+
+/* Go on with the word until all have heard it, HEAD_START_MS at most. */
+static void speak(gsrt__keeper *k)
+{
+    static struct pollfd fds[1 + GSRT__KEEPER_GUEST_COUNT_MAX + GSRT_RANK_COUNT_MAX];
+    uint64_t until_ms = gsrt_visit_now_ms() + HEAD_START_MS;
+    for (gsrt__keeper_desk_work(k); k->word_count > 0; gsrt__keeper_desk_work(k)) {
+        uint64_t now = gsrt_visit_now_ms();
+        if (now >= until_ms)
+            return;
+        (void)poll(fds, gsrt__keeper_desk_poll(k, fds), (int)(until_ms - now));
+    }
+}
+
+/* Say so, and start the next one. GO_ON, or the exit code of this process. */
+static int on_death(gsrt__keeper *k, int status)
+{
+    bool has_next = take_restart(k);
+    k->has_word = true;
+    k->word = (gsrt_keeper_word){.rank = k->ticket.rank,
+                                 .incarnation = k->incarnation,
+                                 .is_last = !has_next,
+                                 .was_ordered = k->was_ordered,
+                                 .deposit = k->ticket.deposit};
+    k->last_heard_ms = gsrt_visit_now_ms();
+    gsrt__keeper_say_word(k, true);
+    if (has_next) {
+        speak(k); /* before the new process takes the cores */
+        k->incarnation++;
+        if (start_worker(k) == GSRT_OK) {
+            k->say_again_ms = UINT64_MAX;
+            return GO_ON;
+        }
+        k->incarnation--;
+        k->word.is_last = true;
+        gsrt__keeper_say_word(k, true);
+    }
+    close_all(&k->worker_listener, 1); /* who calls is refused at once */
+    k->worker_listener = -1;
+    fprintf(stderr, "gsrt: rank %u: the worker is not started again (%u restarts)\n", k->ticket.rank, k->restart_count);
+    return k->ticket.rank_count > 1 ? GO_ON : conclude(k, status);
+}
+
+/* GO_ON, or the exit code of this process. */
+static int reap(gsrt__keeper *k)
+{
+    int status;
+    if (k->worker == 0 || waitpid(k->worker, &status, WNOHANG) != k->worker)
+        return GO_ON;
+    hear_worker(k); /* what it said last */
+    lose_channel(k);
+    gsrt_channel_reader_fini(&k->reader);
+    close_all(&k->pipe_end, 1);
+    k->worker = 0;
+    k->must_say_deposited = false;
+    if (WIFEXITED(status)) {
+        int code = WEXITSTATUS(status);
+        bool was_in_a_view = k->has_ticket && (k->ticket.deposit.epoch > 0 || k->incarnation > 0);
+        bool wants_next = k->has_ticket && code == GSRT_EXIT_AGAIN;
+        if (k->was_asked || k->is_finished || code == 0 || (!wants_next && !was_in_a_view))
+            return code;
+    } else if (k->was_asked) {
+        return GSRT_EXIT_INTERRUPTED;
+    } else if (!k->has_ticket || k->is_finished) {
+        return conclude(k, status);
+    }
+    return on_death(k, status);
+}
+
+/* ---- the loop ---- */
+
+/* GO_ON, or the exit code of this process. */
+static int take_signals(gsrt__keeper *k)
+{
+    struct signalfd_siginfo info;
+    while (read(k->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        int got = (int)info.ssi_signo;
+        if (got == SIGCHLD)
+            continue;
+        if (k->worker == 0)
+            return GSRT_EXIT_INTERRUPTED;
+        if (!k->was_asked)
+            k->kill_at_ms = gsrt_visit_now_ms() + GSRT_KEEPER_GRACE_MS;
+        k->was_asked = true;
+        (void)kill(k->worker, got);
+        (void)kill(k->worker, SIGCONT); /* a stopped one must hear it too */
+    }
+    return reap(k);
+}
+
+static void take_time(gsrt__keeper *k)
+{
+    uint64_t now = gsrt_visit_now_ms();
+    if (now >= k->kill_at_ms && k->worker != 0) {
+        (void)kill(k->worker, SIGKILL);
+        k->kill_at_ms = UINT64_MAX;
+    }
+    if (now >= k->continue_at_ms) {
+        k->continue_at_ms = UINT64_MAX;
+        if (k->worker != 0)
+            (void)kill(k->worker, SIGCONT);
+    }
+}
+
+static int time_to_wait_ms(const gsrt__keeper *k)
+{
+    uint64_t now = gsrt_visit_now_ms(), due = gsrt__keeper_desk_due_ms(k);
+    due = k->kill_at_ms < due ? k->kill_at_ms : due;
+    due = k->continue_at_ms < due ? k->continue_at_ms : due;
+    if (due == UINT64_MAX)
+        return -1;
+    return due <= now ? 0 : due - now > 60000 ? 60000 : (int)(due - now);
+}
+
+/* Without a worker. GO_ON, or the exit code of this process. */
+static int be_alone(const gsrt__keeper *k)
+{
+    if (k->worker != 0)
+        return GO_ON;
+    if (k->is_finished)
+        return k->finished_code;
+    return gsrt_visit_now_ms() - k->last_heard_ms >= GSRT_KEEPER_ALONE_MS ? GSRT_EXIT_WORKER_LOST : GO_ON;
+}
+
+static int serve(gsrt__keeper *k)
+{
+    static struct pollfd fds[2 + 1 + GSRT__KEEPER_GUEST_COUNT_MAX + GSRT_RANK_COUNT_MAX];
+    for (;;) {
+        bool must_write = k->must_say_deposited && k->channel >= 0;
+        fds[0] = (struct pollfd){.fd = k->signals, .events = POLLIN};
+        fds[1] = (struct pollfd){.fd = k->channel, .events = must_write ? POLLIN | POLLOUT : POLLIN};
+        uint32_t count = 2 + gsrt__keeper_desk_poll(k, fds + 2);
+        (void)poll(fds, count, time_to_wait_ms(k));
+        hear_worker(k);
+        if (k->must_say_deposited)
+            say_deposited(k);
+        int code = take_signals(k);
+        if (code == GO_ON) {
+            take_time(k);
+            gsrt__keeper_desk_work(k);
+            code = be_alone(k);
+        }
+        if (code != GO_ON)
+            return code;
+    }
+}
+
+/* ---- opening and closing ---- */
+
+static bool read_number(const char *variable, uint32_t max, uint32_t *inout)
+{
+    const char *text = getenv(variable);
+    char *end;
+    if (text == NULL || *text == '\0')
+        return true;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 10);
+    if (errno != 0 || *end != '\0' || text[0] < '0' || text[0] > '9' || value > max) {
+        fprintf(stderr, "gsrt: %s: '%s' is not a number from 0 to %u\n", variable, text, max);
+        return false;
+    }
+    *inout = (uint32_t)value;
+    return true;
+}
+
+static bool open_keeper(gsrt__keeper *k)
+{
+    sigset_t watched;
     sigemptyset(&watched);
     sigaddset(&watched, SIGINT);
     sigaddset(&watched, SIGTERM);
     sigaddset(&watched, SIGHUP);
     sigaddset(&watched, SIGCHLD);
-    pid_t worker;
-    int pipe_end;
     /* when mpirun itself is killed, nobody else would end this job */
     if (gsrt_mpirun_is_around())
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (sigprocmask(SIG_BLOCK, &watched, &mask) != 0 || start_worker(argv, &mask, &worker, &pipe_end) != GSRT_OK) {
+    gsrt_place_find(&k->place);
+    if (sigprocmask(SIG_BLOCK, &watched, &k->mask) != 0 ||
+        (k->signals = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK)) < 0 ||
+        gsrt_place_listen(&k->listener, &k->port) != GSRT_OK ||
+        gsrt_place_listen(&k->worker_listener, &k->worker_port) != GSRT_OK || start_worker(k) != GSRT_OK) {
         fprintf(stderr, "gsrt: cannot start a process: %s\n", strerror(errno));
-        return GSRT_EXIT_WORKER_LOST;
+        return false;
     }
-    outcome end = await_worker(worker, &watched);
-    close(pipe_end);
-    return exit_code_of(&end);
+    return true;
 }
 
-/* ---- the worker ---- */
-
-bool gsrt_keeper_is_worker(void)
+int gsrt_keeper_run(char **argv)
 {
-    return getenv(worker_variable) != NULL;
-}
-
-gsrt_status gsrt_keeper_attach(void)
-{
-    const char *number = getenv(worker_variable);
-    if (number == NULL)
-        return GSRT_ESTATE;
-    char *end;
-    errno = 0;
-    long fd = strtol(number, &end, 10);
-    if (errno != 0 || *end != '\0' || end == number || fd < 0 || fd > 65535)
-        return GSRT_ESTATE;
-    (void)unsetenv(worker_variable);
-    (void)fcntl((int)fd, F_SETFD, FD_CLOEXEC);
-    return gsrt_interrupt_watch((int)fd);
+    gsrt__keeper *k = calloc(1, sizeof *k);
+    int code = GSRT_EXIT_WORKER_LOST;
+    if (k == NULL)
+        return code;
+    *k = (gsrt__keeper){.argv = argv,
+                        .restart_max = RESTART_MAX,
+                        .window_ms = WINDOW_MS,
+                        .signals = -1,
+                        .listener = -1,
+                        .worker_listener = -1,
+                        .channel = -1,
+                        .pipe_end = -1,
+                        .kill_at_ms = UINT64_MAX,
+                        .continue_at_ms = UINT64_MAX,
+                        .say_again_ms = UINT64_MAX};
+    if (!read_number("GSRT_RESTART_MAX", GSRT_RESTART_COUNT_MAX, &k->restart_max) ||
+        !read_number("GSRT_RESTART_WINDOW_MS", UINT32_MAX, &k->window_ms))
+        code = 1;
+    else if (open_keeper(k))
+        code = serve(k);
+    gsrt__keeper_desk_fini(k);
+    close_all((const int[]){k->signals, k->listener, k->worker_listener, k->channel}, 4);
+    if (k->has_ticket)
+        gsrt_ticket_fini(&k->ticket);
+    gsrt_buffer_fini(&k->ticket_bytes);
+    free(k);
+    return code;
 }

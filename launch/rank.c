@@ -287,12 +287,20 @@ static gsrt_status take_part(gsrt_actor *self, gsrt_rank *r, gsrt_diag *diag)
     return status == GSRT_OK ? start_region(self, r) : status;
 }
 
+static void set_directory(gsrt_rank *r, gsrt_span path)
+{
+    size_t len = path.len < sizeof r->directory ? path.len : 0;
+    if (len > 0)
+        memcpy(r->directory, path.data, len);
+    r->directory[len] = 0;
+}
+
 static gsrt_status open_files(gsrt_rank *r, const gsrt_msg_start *start, gsrt_diag *diag)
 {
-    if (r->directory[0] != 0 || start->directory.len == 0)
+    if (r->has_files || start->directory.len == 0)
         return GSRT_OK;
-    memcpy(r->directory, start->directory.data, start->directory.len);
-    r->directory[start->directory.len] = 0;
+    r->has_files = true;
+    set_directory(r, start->directory);
     return r->options.on_start == NULL ? GSRT_OK : r->options.on_start(r->options.arg, r->directory, diag);
 }
 
@@ -333,8 +341,17 @@ static gsrt_status on_facts_wanted(gsrt_actor *self, const gsrt_rank *r, gsrt_ad
     return gsrt_send(self, asker, GSRT_KIND_FACTS, &facts, NULL);
 }
 
+/* The keepers know too: those without a worker end, and the code of a worker that ends now is no death. */
+static void tell_keepers(const gsrt_rank *r, uint32_t exit_code)
+{
+    gsrt_keepers *keepers = r->options.keepers;
+    if (keepers != NULL)
+        keepers->ops->finished(keepers, exit_code);
+}
+
 void gsrt_rank_end_all(const gsrt_rank *r, uint32_t exit_code)
 {
+    tell_keepers(r, exit_code);
     gsrt_msg_end end = {.exit_code = exit_code};
     for (uint32_t rank = 0; rank < gsrt_node_rank_count(r->node); rank++) {
         if (rank == gsrt_node_rank(r->node) || !gsrt_rank_is_member(r, rank))
@@ -384,7 +401,9 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
         gsrt_rank_end_all(r, exit_code);
         gsrt_node_finish(r->node, (int)exit_code);
     } else if (message->kind == GSRT_KIND_END) {
-        gsrt_node_finish(r->node, (int)((const gsrt_msg_end *)message->body)->exit_code);
+        uint32_t exit_code = ((const gsrt_msg_end *)message->body)->exit_code;
+        tell_keepers(r, exit_code);
+        gsrt_node_finish(r->node, (int)exit_code);
     }
     if (status != GSRT_OK)
         gsrt_node_finish(r->node, GSRT_EXIT_AGAIN);
@@ -405,6 +424,7 @@ gsrt_status gsrt_rank_start(gsrt_rank *r, gsrt_node *node, const gsrt_scenario *
                      .node = node,
                      .diag = diag,
                      .parts = {.scenario = scenario, .loaded = loaded}};
+    set_directory(r, options->known_directory);
     r->links = calloc(rank_count, sizeof *r->links);
     r->link_actors = calloc(rank_count, sizeof *r->link_actors);
     r->incarnations = calloc(rank_count, sizeof *r->incarnations);

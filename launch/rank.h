@@ -17,14 +17,17 @@
 #include "backends/profile.h"
 #include "collectives/link_actor.h"
 #include "launch/part.h"
+#include "mailbox/keepers.h"
 #include "model/region_actor.h"
 
 typedef struct gsrt_rank gsrt_rank;
 
 typedef struct gsrt_rank_options {
     bool is_twin;
-    bool is_numeric;  /* twin: compute the numbers */
-    uint64_t load_ns; /* what loading the model took, for the report */
+    bool is_numeric;           /* twin: compute the numbers */
+    uint64_t load_ns;          /* what loading the model took, for the report */
+    gsrt_keepers *keepers;     /* told when the run is over; NULL: there are none */
+    gsrt_span known_directory; /* of the run, when an earlier incarnation knew it */
     /* the run directory exists: open this rank's own files there; once; NULL: nothing to do */
     gsrt_status (*on_start)(void *arg, const char *directory, gsrt_diag *diag);
     /* this rank leads the view, and every member is present: start the gateway; *out its address */
@@ -40,6 +43,7 @@ struct gsrt_rank {
     gsrt_diag *diag; /* why it ended; borrowed */
     gsrt_address root;
     char directory[4097]; /* of the run; empty: not known yet */
+    bool has_files;       /* on_start was called */
     /* the view */
     uint32_t epoch, leader;
     uint32_t *incarnations;    /* [rank_count] of the members, GSRT_NOT_A_MEMBER of the others */

@@ -1,7 +1,6 @@
 #include "launch/run.h"
 
 #include "launch/interrupt.h"
-#include "launch/keeper.h"
 #include "launch/seat.h"
 #include "launch/wireup.h"
 
@@ -14,8 +13,10 @@
 typedef struct run {
     const gsrt_options *options;
     gsrt_diag diag;
+    gsrt_keeper_handover keeper;
     gsrt_wireup wireup;
-    const char **hosts; /* [rank_count] */
+    gsrt_transport *transport; /* the node's */
+    const char **hosts;        /* [rank_count] */
     gsrt_scenario *scenario;
     gsrt_loaded loaded;
     gsrt_recorder *recorder;
@@ -57,6 +58,12 @@ static uint64_t spin_ns_of(const run *r)
     return (long)r->wireup.rank_count > cores ? 0 : 20000;
 }
 
+/* At the wire-up, and again when the run directory is known, which a later incarnation must not have to guess. */
+static gsrt_status give_ticket(run *r)
+{
+    return gsrt_wireup_give_ticket(&r->wireup, r->transport, gsrt_span_of_text(r->seat.rank.directory));
+}
+
 /* This rank's trace. Every rank learns where the run directory is by START, which its trace begins after. */
 static gsrt_status open_recorder(void *arg, const char *directory, gsrt_diag *diag)
 {
@@ -65,7 +72,8 @@ static gsrt_status open_recorder(void *arg, const char *directory, gsrt_diag *di
                                      .rank = r->wireup.rank,
                                      .incarnation = r->wireup.incarnation,
                                      .now_ns = gsrt_outcome_clock_ns()};
-    return gsrt_recorder_open(&options, &r->recorder, diag);
+    gsrt_status status = give_ticket(r);
+    return status == GSRT_OK ? gsrt_recorder_open(&options, &r->recorder, diag) : status;
 }
 
 static void record_message(void *arg, uint64_t now_ns, const gsrt_envelope *envelope, bool is_sent)
@@ -113,6 +121,7 @@ static gsrt_status create_node(run *r)
     gsrt_status status = gsrt_node_create(&options, &r->node);
     if (status != GSRT_OK)
         return status;
+    r->transport = r->wireup.transport;
     r->wireup.transport = NULL; /* the node's now */
     return GSRT_OK;
 }
@@ -159,6 +168,7 @@ static gsrt_status start_seat(run *r)
                                  .ucx = r->wireup.near_lane[0] != 0 ? r->wireup.near_lane : NULL,
                                  .keepers = r->wireup.keepers,
                                  .incarnation = r->wireup.incarnation,
+                                 .known_directory = gsrt_buffer_span(&r->wireup.blob),
                                  .start_ns = r->start_ns,
                                  .load_ns = gsrt_outcome_clock_ns() - r->start_ns,
                                  .arg = r,
@@ -167,7 +177,8 @@ static gsrt_status start_seat(run *r)
                                  .on_start = open_recorder,
                                  .conclude = start_concluding};
     r->has_seat = true;
-    return gsrt_seat_start(&r->seat, r->node, &options);
+    gsrt_status status = gsrt_seat_start(&r->seat, r->node, &options);
+    return status == GSRT_OK ? give_ticket(r) : status;
 }
 
 static void interrupted(void *arg)
@@ -207,6 +218,14 @@ static void run_fini(run *r)
     gsrt_wireup_fini(&r->wireup);
 }
 
+static gsrt_status wire_up(run *r)
+{
+    gsrt_wireup_options options = {.keeper = &r->keeper};
+    gsrt_status status = r->keeper.ticket.len > 0 ? gsrt_wireup_join(&options, &r->wireup, &r->diag)
+                                                  : gsrt_wireup_mpi(&options, &r->wireup, &r->diag);
+    return status;
+}
+
 int gsrt_run(const gsrt_options *options)
 {
     run *r = calloc(1, sizeof *r);
@@ -214,11 +233,12 @@ int gsrt_run(const gsrt_options *options)
         return 5;
     r->options = options;
     r->start_ns = gsrt_outcome_clock_ns();
-    if (gsrt_interrupt_install() != GSRT_OK || (gsrt_keeper_is_worker() && gsrt_keeper_attach() != GSRT_OK)) {
+    r->keeper = (gsrt_keeper_handover){.listener = -1, .channel = -1};
+    if (gsrt_interrupt_install() != GSRT_OK || (gsrt_keeper_is_worker() && gsrt_keeper_attach(&r->keeper) != GSRT_OK)) {
         free(r);
         return 5;
     }
-    gsrt_status status = gsrt_wireup_mpi(&(gsrt_wireup_options){0}, &r->wireup, &r->diag);
+    gsrt_status status = wire_up(r);
     bool is_wired = status == GSRT_OK;
     if (is_wired)
         status = prepare(r);
@@ -228,6 +248,7 @@ int gsrt_run(const gsrt_options *options)
     if (exit_code != 0 && diag->status != GSRT_OK && is_speaker)
         (void)fprintf(stderr, "gsrt-launch: error: %s\n", diag->text);
     run_fini(r);
+    gsrt_keeper_handover_fini(&r->keeper);
     free(r);
     return exit_code;
 }

@@ -90,6 +90,8 @@ gsrt_status gsrt_seat_start(gsrt_seat *seat, gsrt_node *node, const gsrt_seat_op
     gsrt_rank_options rank = {.is_twin = o->is_twin,
                               .is_numeric = o->scenario->is_numeric_in_twin,
                               .load_ns = o->load_ns,
+                              .keepers = o->keepers,
+                              .known_directory = o->known_directory,
                               .on_start = open_files,
                               .on_lead = lead,
                               .arg = seat};

@@ -17,6 +17,7 @@ typedef struct gsrt_seat_options {
     const char *ucx;          /* lane in use, for the report; NULL: none */
     gsrt_keepers *keepers;    /* NULL: none */
     uint32_t incarnation;
+    gsrt_span known_directory;  /* what the incarnation before knew of the run directory; empty: nothing */
     uint64_t start_ns, load_ns; /* when this process began, and what loading the model took */
     bool is_twin;
     void *arg; /* of all below */

@@ -2,11 +2,13 @@
 
 #include "base/limits.h"
 #include "launch/start_mpirun.h"
+#include "mailbox/ticket.h"
 #include "mailbox/ucx.h"
 
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* ---- the exchange: each rank's card to all, the secret from rank 0 ---- */
 
@@ -45,7 +47,7 @@ static gsrt_status gather_cards(gsrt_span mine, uint32_t rank_count, cards *all)
     MPI_Allgather(&my_count, 1, MPI_INT, counts, 1, MPI_INT, MPI_COMM_WORLD);
     bool is_good = true;
     for (uint32_t rank = 0; rank < rank_count; rank++) {
-        is_good = is_good && counts[rank] > 0 && counts[rank] <= GSRT_UCX_CARD_BYTES_MAX;
+        is_good = is_good && counts[rank] > 0 && counts[rank] <= GSRT_CARD_BYTES_MAX;
         offsets[rank] = (int)total;
         total += is_good ? (size_t)counts[rank] : 0;
     }
@@ -65,6 +67,24 @@ static gsrt_status gather_cards(gsrt_span mine, uint32_t rank_count, cards *all)
     return status;
 }
 
+/* The rank's transport, with what the keeper has for it. */
+static gsrt_status create_transport(const gsrt_wireup_options *options, gsrt_wireup *out, gsrt_diag *diag)
+{
+    gsrt_keeper_handover *keeper = options->keeper;
+    gsrt_ucx_options ucx = {.rank = out->rank,
+                            .rank_count = out->rank_count,
+                            .incarnation = out->incarnation,
+                            .transport = options->transport};
+    out->channel = -1;
+    if (keeper != NULL) {
+        ucx.listener = keeper->listener;
+        ucx.keeper_port = keeper->keeper_port;
+        out->channel = keeper->channel;
+        keeper->listener = keeper->channel = -1;
+    }
+    return gsrt_ucx_create(&ucx, &out->transport, diag);
+}
+
 /* Everything between MPI_Init and MPI_Finalize. A rank whose transport cannot be opened takes part with an empty card,
  * so that nobody waits for it; then all fail, each with its own reason. */
 static gsrt_status exchange(const gsrt_wireup_options *options, gsrt_wireup *out, cards *all, gsrt_diag *diag)
@@ -77,8 +97,7 @@ static gsrt_status exchange(const gsrt_wireup_options *options, gsrt_wireup *out
                              GSRT_RANK_COUNT_MAX);
     out->rank = (uint32_t)rank;
     out->rank_count = (uint32_t)rank_count;
-    gsrt_ucx_options ucx = {.rank = out->rank, .rank_count = out->rank_count, .transport = options->transport};
-    gsrt_status status = gsrt_ucx_create(&ucx, &out->transport, diag);
+    gsrt_status status = create_transport(options, out, diag);
     if (status == GSRT_OK && rank == 0)
         status = gsrt_secret_draw(&out->secret, sizeof out->secret);
     gsrt_span card = status == GSRT_OK ? gsrt_ucx_card(out->transport) : (gsrt_span){0};
@@ -128,23 +147,38 @@ static void read_lanes(gsrt_wireup *out)
         char *lane = is_near ? out->near_lane : out->far_lane;
         if (rank != out->rank && lane[0] == '\0')
             if (gsrt_ucx_read_lane(out->transport, rank, lane) != GSRT_OK)
-                return; /* a peer that went already: the run will tell */
+                continue; /* a peer that went already: the run will tell */
     }
+}
+
+/* The transport is there. *out is written on GSRT_OK; else everything is freed. */
+static gsrt_status conclude(gsrt_status status, gsrt_wireup *wireup, gsrt_wireup *out)
+{
+    _Static_assert(sizeof out->near_lane == GSRT_UCX_LANE_BYTES_MAX, "a lane's name fits");
+    if (status == GSRT_OK)
+        status = number_hosts(wireup);
+    if (status != GSRT_OK) {
+        gsrt_wireup_fini(wireup);
+        return status;
+    }
+    read_lanes(wireup);
+    wireup->keepers = gsrt_ucx_keepers(wireup->transport);
+    *out = *wireup;
+    return GSRT_OK;
 }
 
 gsrt_status gsrt_wireup_mpi(const gsrt_wireup_options *options, gsrt_wireup *out, gsrt_diag *diag)
 {
-    _Static_assert(sizeof out->near_lane == GSRT_UCX_LANE_BYTES_MAX, "a lane's name fits");
-    gsrt_wireup wireup = {.rank_count = 1};
+    gsrt_wireup wireup = {.rank_count = 1, .channel = -1};
     cards all = {0};
     gsrt_status status;
+    gsrt_buffer_init(&wireup.blob, GSRT_BLOB_BYTES_MAX);
     if (gsrt_mpirun_is_around()) {
         start_mpi();
         status = exchange(options, &wireup, &all, diag);
         MPI_Finalize();
     } else {
-        gsrt_ucx_options alone = {.rank_count = 1, .transport = options->transport};
-        status = gsrt_ucx_create(&alone, &wireup.transport, diag);
+        status = create_transport(options, &wireup, diag);
         if (status == GSRT_OK)
             status = gsrt_secret_draw(&wireup.secret, sizeof wireup.secret);
     }
@@ -155,24 +189,64 @@ gsrt_status gsrt_wireup_mpi(const gsrt_wireup_options *options, gsrt_wireup *out
             gsrt_ucx_connect(wireup.transport, all.spans == NULL ? &own : all.spans, &wireup.secret, timeout_ms, diag);
     }
     cards_fini(&all);
+    return conclude(status, &wireup, out);
+}
+
+/* ---- later incarnations ---- */
+
+static gsrt_status join(const gsrt_wireup_options *options, const gsrt_ticket *ticket, gsrt_wireup *wireup,
+                        gsrt_diag *diag)
+{
+    uint32_t timeout_ms = options->timeout_ms == 0 ? GSRT_JOIN_TIMEOUT_MS : options->timeout_ms;
+    wireup->rank = ticket->rank;
+    wireup->rank_count = ticket->rank_count;
+    wireup->incarnation = options->keeper->incarnation;
+    wireup->secret = ticket->secret;
+    wireup->deposit = ticket->deposit;
+    gsrt_status status = gsrt_buffer_append(&wireup->blob, ticket->blob.data, ticket->blob.len);
     if (status == GSRT_OK)
-        status = number_hosts(&wireup);
-    if (status != GSRT_OK) {
-        gsrt_wireup_fini(&wireup);
-        return status;
+        status = create_transport(options, wireup, diag);
+    if (status == GSRT_OK)
+        status = gsrt_ucx_join(wireup->transport, ticket->cards, &ticket->secret, timeout_ms, diag);
+    return status;
+}
+
+gsrt_status gsrt_wireup_join(const gsrt_wireup_options *options, gsrt_wireup *out, gsrt_diag *diag)
+{
+    gsrt_wireup wireup = {.channel = -1};
+    gsrt_ticket ticket;
+    gsrt_buffer_init(&wireup.blob, GSRT_BLOB_BYTES_MAX);
+    gsrt_status status = gsrt_ticket_decode(gsrt_buffer_span(&options->keeper->ticket), &ticket);
+    if (status == GSRT_OK && ticket.incarnation >= options->keeper->incarnation) {
+        gsrt_ticket_fini(&ticket);
+        status = GSRT_EDECODE;
     }
-    read_lanes(&wireup);
-    *out = wireup;
-    return GSRT_OK;
+    if (status != GSRT_OK)
+        return gsrt_diag_set(diag, status, NULL, NULL, "incarnation %u cannot join: its ticket cannot be read",
+                             options->keeper->incarnation);
+    status = join(options, &ticket, &wireup, diag);
+    gsrt_ticket_fini(&ticket);
+    return conclude(status, &wireup, out);
+}
+
+gsrt_status gsrt_wireup_give_ticket(gsrt_wireup *wireup, gsrt_transport *transport, gsrt_span blob)
+{
+    gsrt_status status = gsrt_ucx_give_ticket(transport, wireup->channel, blob, &wireup->deposit);
+    if (status == GSRT_OK)
+        wireup->channel = -1;
+    return status;
 }
 
 void gsrt_wireup_fini(gsrt_wireup *wireup)
 {
     if (wireup->transport != NULL)
         wireup->transport->ops->free(wireup->transport);
+    if (wireup->channel > 0)
+        close(wireup->channel);
     for (uint32_t host = 0; host < wireup->host_count; host++)
         free(wireup->hosts[host]);
+    gsrt_buffer_fini(&wireup->blob);
     free(wireup->hosts);
     free(wireup->host_of);
-    *wireup = (gsrt_wireup){0};
+    *wireup = (gsrt_wireup){.channel = -1};
 }

@@ -1,313 +1,171 @@
-#include "mailbox/sentinel.h"
+/* The connections that stay: who is there, who has gone. How they come about: sentinel_visits.c. */
+#include "mailbox/sentinel_impl.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <time.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { NONCE_BYTES = 16, LEAVING = 'L', ONE_TRY_MS = 2000, BACKLOG = 1024 };
+enum { LEAVING = 'L', JOINED = 'J', EVENTS_PER_LOOK = 16 };
 
-struct gsrt_sentinel {
-    uint32_t rank, rank_count;
-    int listener, epoll;
-    gsrt_sentinel_place place;
-    uint32_t peer_count; /* connections that are open */
-    bool *is_leaving;    /* [rank_count] */
-    int fds[];           /* [rank_count]; -1: none */
-};
-
-/* What the connecting side says after it got the nonce of the other: who it is, and that it knows the secret. The
- * answer is the proof of the accepting side over the same bytes, `role` differing. Ranks are little-endian. */
-typedef struct hello {
-    uint8_t role; /* 'c' in the connector's proof, 'a' in the acceptor's */
-    uint8_t from[2], to[2];
-    uint8_t nonces[2][NONCE_BYTES]; /* of the acceptor, of the connector */
-} hello;
-
-_Static_assert(sizeof(hello) == 37, "hashed as it lies in memory: no padding");
-
-/* ---- blocking for a bounded time; used during gsrt_sentinel_connect only ---- */
-
-static uint64_t now_ms(void)
+bool gsrt__sentinel_enter(gsrt_sentinel *s, int fd, uint32_t events, gsrt__sentinel_entry entry, uint32_t index)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    struct epoll_event event = {.events = events, .data.u64 = (uint64_t)entry << 32 | index};
+    /* a closed descriptor's number may have come back: so not by remembering what was entered */
+    return epoll_ctl(s->epoll, EPOLL_CTL_MOD, fd, &event) == 0 ||
+           (errno == ENOENT && epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event) == 0);
 }
 
-static bool await(int fd, short events, uint64_t deadline_ms)
+/* ---- opening and closing ---- */
+
+static bool open_descriptors(gsrt_sentinel *s, int listener)
 {
-    for (;;) {
-        uint64_t now = now_ms();
-        struct pollfd one = {.fd = fd, .events = events};
-        int n = poll(&one, 1, now < deadline_ms ? (int)(deadline_ms - now) : 0);
-        if (n > 0)
-            return true;
-        if (n == 0 || errno != EINTR)
-            return false;
-    }
+    uint16_t port;
+    s->listener = listener;
+    s->epoll = epoll_create1(EPOLL_CLOEXEC);
+    s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (listener < 0 ? gsrt_place_listen(&s->listener, &port) != GSRT_OK
+                     : gsrt_place_port_of(listener, &port) != GSRT_OK || fcntl(listener, F_SETFL, O_NONBLOCK) != 0)
+        return false;
+    gsrt_place_find(&s->place);
+    s->place.port = port;
+    return s->epoll >= 0 && s->timer >= 0 && gsrt__sentinel_enter(s, s->timer, EPOLLIN, GSRT__ENTRY_TIMER, 0);
 }
 
-static bool send_all(int fd, const void *data, size_t len, uint64_t deadline_ms)
+gsrt_status gsrt_sentinel_create(uint32_t rank, uint32_t rank_count, int listener, gsrt_sentinel **out, gsrt_diag *diag)
 {
-    for (const uint8_t *at = data; len > 0;) {
-        ssize_t n = send(fd, at, len, MSG_NOSIGNAL);
-        if (n > 0) {
-            at += n;
-            len -= (size_t)n;
-        } else if ((errno != EAGAIN && errno != EINTR) || !await(fd, POLLOUT, deadline_ms)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool receive_all(int fd, void *data, size_t len, uint64_t deadline_ms)
-{
-    for (uint8_t *at = data; len > 0;) {
-        ssize_t n = recv(fd, at, len, 0);
-        if (n > 0) {
-            at += n;
-            len -= (size_t)n;
-        } else if (n == 0 || (errno != EAGAIN && errno != EINTR) || !await(fd, POLLIN, deadline_ms)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* ---- this rank's place ---- */
-
-/* Machine, host name and network namespace: who shares all three reaches the others over the loopback interface. */
-static void name_host(char out[GSRT_HOST_BYTES_MAX])
-{
-    char boot[40] = "", name[64] = "";
-    struct stat net = {0};
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (file != NULL) {
-        if (fgets(boot, sizeof boot, file) == NULL)
-            boot[0] = '\0';
-        fclose(file);
-    }
-    boot[strcspn(boot, "\n")] = '\0';
-    (void)gethostname(name, sizeof name - 1);
-    (void)stat("/proc/self/ns/net", &net);
-    (void)snprintf(out, GSRT_HOST_BYTES_MAX, "%s/%s/%llx", name, boot, (unsigned long long)net.st_ino);
-}
-
-static void list_addresses(gsrt_sentinel_place *place)
-{
-    struct ifaddrs *list;
-    if (getifaddrs(&list) != 0)
-        return;
-    for (const struct ifaddrs *i = list; i != NULL && place->address_count < GSRT_SENTINEL_ADDRESS_COUNT_MAX;
-         i = i->ifa_next) {
-        bool is_usable = i->ifa_addr != NULL && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP) != 0 &&
-                         (i->ifa_flags & IFF_LOOPBACK) == 0;
-        if (is_usable)
-            place->addresses[place->address_count++] =
-                ((const struct sockaddr_in *)(const void *)i->ifa_addr)->sin_addr.s_addr;
-    }
-    freeifaddrs(list);
-}
-
-gsrt_status gsrt_sentinel_create(uint32_t rank, uint32_t rank_count, gsrt_sentinel **out, gsrt_diag *diag)
-{
-    gsrt_sentinel *s = calloc(1, sizeof *s + rank_count * sizeof s->fds[0]);
+    gsrt_sentinel *s = calloc(1, sizeof *s);
     if (s == NULL)
         return GSRT_ENOMEM;
     s->rank = rank;
     s->rank_count = rank_count;
-    s->is_leaving = calloc(rank_count, sizeof *s->is_leaving);
-    for (uint32_t i = 0; i < rank_count; i++)
-        s->fds[i] = -1;
-    s->epoll = epoll_create1(EPOLL_CLOEXEC);
-    s->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
-    socklen_t address_bytes = sizeof address;
-    bool is_listening = s->is_leaving != NULL && s->epoll >= 0 && s->listener >= 0 &&
-                        bind(s->listener, (const struct sockaddr *)&address, sizeof address) == 0 &&
-                        listen(s->listener, BACKLOG) == 0 &&
-                        getsockname(s->listener, (struct sockaddr *)&address, &address_bytes) == 0;
-    if (!is_listening) {
-        gsrt_status status =
-            gsrt_diag_set(diag, GSRT_EIO, NULL, NULL, "cannot listen on a TCP port: %s", strerror(errno));
-        gsrt_sentinel_free(s);
-        return status;
-    }
-    s->place.port = ntohs(address.sin_port);
-    name_host(s->place.host);
-    list_addresses(&s->place);
-    *out = s;
-    return GSRT_OK;
+    s->listener = s->epoll = s->timer = -1;
+    s->peers = calloc(rank_count, sizeof *s->peers);
+    s->calls = calloc(2 * (size_t)rank_count, sizeof(gsrt__call *));
+    gsrt_buffer_init(&s->scratch, GSRT_NOTE_BYTES_MAX);
+    gsrt_buffer_init(&s->lent, GSRT_NOTE_BYTES_MAX);
+    s->timer_ms = UINT64_MAX;
+    for (uint32_t i = 0; i < rank_count && s->peers != NULL; i++)
+        s->peers[i].fd = -1;
+    bool has_memory = s->peers != NULL && s->calls != NULL;
+    gsrt_status status = has_memory ? GSRT_OK : GSRT_ENOMEM;
+    if (has_memory && !open_descriptors(s, listener))
+        status = gsrt_diag_set(diag, GSRT_EIO, NULL, NULL, "cannot listen on a TCP port: %s", strerror(errno));
+    if (status != GSRT_OK)
+        s = gsrt_sentinel_free(s);
+    else
+        *out = s;
+    return status;
 }
 
 gsrt_sentinel *gsrt_sentinel_free(gsrt_sentinel *sentinel)
 {
     if (sentinel == NULL)
         return NULL;
-    for (uint32_t peer = 0; peer < sentinel->rank_count; peer++)
+    for (uint32_t peer = 0; peer < sentinel->rank_count && sentinel->peers != NULL; peer++)
         gsrt_sentinel_drop(sentinel, peer);
-    if (sentinel->listener >= 0)
-        close(sentinel->listener);
-    if (sentinel->epoll >= 0)
-        close(sentinel->epoll);
-    free(sentinel->is_leaving);
+    for (uint32_t i = 0; i < GSRT_GUEST_COUNT_MAX; i++)
+        gsrt_visit_fini(&sentinel->guests[i]);
+    for (uint32_t i = 0; i < 2 * sentinel->rank_count && sentinel->calls != NULL; i++)
+        if (sentinel->calls[i] != NULL)
+            gsrt__sentinel_end_call(sentinel, sentinel->calls[i]);
+    const int fds[] = {sentinel->listener, sentinel->timer, sentinel->epoll};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    gsrt_buffer_fini(&sentinel->scratch);
+    gsrt_buffer_fini(&sentinel->lent);
+    free(sentinel->peers);
+    free(sentinel->calls);
     free(sentinel);
     return NULL;
 }
 
-const gsrt_sentinel_place *gsrt_sentinel_place_of(const gsrt_sentinel *sentinel)
+const gsrt_place *gsrt_sentinel_place(const gsrt_sentinel *sentinel)
 {
     return &sentinel->place;
 }
 
-/* ---- connecting ---- */
-
-static void put_rank(uint8_t out[2], uint32_t rank)
+void gsrt_sentinel_introduce(gsrt_sentinel *sentinel, uint32_t incarnation, gsrt_span card, const gsrt_secret *secret)
 {
-    out[0] = (uint8_t)rank;
-    out[1] = (uint8_t)(rank >> 8);
+    sentinel->incarnation = incarnation;
+    sentinel->card = card;
+    sentinel->secret = *secret;
 }
 
-static uint64_t prove(const gsrt_secret *secret, hello *words, uint8_t role)
+void gsrt_sentinel_expect(gsrt_sentinel *sentinel, uint32_t peer, uint32_t incarnation, const gsrt_place *place)
 {
-    words->role = role;
-    return gsrt_secret_prove(secret, gsrt_span_of(words, sizeof *words));
+    sentinel->peers[peer].known = incarnation;
+    sentinel->peers[peer].place = *place;
 }
 
-/* Keep an authenticated connection. */
-static bool adopt(gsrt_sentinel *s, uint32_t peer, int fd)
-{
-    int yes = 1;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.u32 = peer};
-    if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
-        return false;
-    s->fds[peer] = fd;
-    s->peer_count++;
-    return true;
-}
+/* ---- the first connection of all ---- */
 
-/* The connector's half of the handshake with `peer`. */
-static bool introduce(const gsrt_sentinel *s, uint32_t peer, int fd, const gsrt_secret *secret, uint64_t deadline_ms)
+static gsrt_status name_missing(const gsrt_sentinel *s, uint32_t timeout_ms, gsrt_diag *diag)
 {
-    hello words = {0};
-    uint64_t proof, answer;
-    put_rank(words.from, s->rank);
-    put_rank(words.to, peer);
-    if (!receive_all(fd, words.nonces[0], NONCE_BYTES, deadline_ms) ||
-        gsrt_secret_draw(words.nonces[1], NONCE_BYTES) != GSRT_OK)
-        return false;
-    proof = prove(secret, &words, 'c');
-    return send_all(fd, &words, sizeof words, deadline_ms) && send_all(fd, &proof, sizeof proof, deadline_ms) &&
-           receive_all(fd, &answer, sizeof answer, deadline_ms) && answer == prove(secret, &words, 'a');
-}
-
-static bool try_address(gsrt_sentinel *s, uint32_t peer, uint32_t address, uint16_t port, const gsrt_secret *secret,
-                        uint64_t deadline_ms)
-{
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = address};
-    uint64_t until_ms = now_ms() + ONE_TRY_MS < deadline_ms ? now_ms() + ONE_TRY_MS : deadline_ms;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return false;
-    int error = 0;
-    socklen_t error_bytes = sizeof error;
-    bool is_connected = connect(fd, (const struct sockaddr *)&to, sizeof to) == 0 ||
-                        (errno == EINPROGRESS && await(fd, POLLOUT, until_ms) &&
-                         getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_bytes) == 0 && error == 0);
-    /* the other may still be connecting to those below it: the handshake has the whole time */
-    if (is_connected && introduce(s, peer, fd, secret, deadline_ms) && adopt(s, peer, fd))
-        return true;
-    close(fd);
-    return false;
-}
-
-/* true: `address` lies in a network of one of ours (by its first 24 bits: only an order of tries). */
-static bool is_near(const gsrt_sentinel *s, uint32_t address)
-{
-    for (uint32_t i = 0; i < s->place.address_count; i++)
-        if (((s->place.addresses[i] ^ address) & htonl(0xffffff00u)) == 0)
-            return true;
-    return false;
-}
-
-static bool reach(gsrt_sentinel *s, uint32_t peer, const gsrt_sentinel_place *place, const gsrt_secret *secret,
-                  uint64_t deadline_ms)
-{
-    if (strcmp(place->host, s->place.host) == 0 &&
-        try_address(s, peer, htonl(INADDR_LOOPBACK), place->port, secret, deadline_ms))
-        return true;
-    for (int near = 1; near >= 0; near--)
-        for (uint32_t i = 0; i < place->address_count && now_ms() < deadline_ms; i++)
-            if (is_near(s, place->addresses[i]) == (near == 1) &&
-                try_address(s, peer, place->addresses[i], place->port, secret, deadline_ms))
-                return true;
-    return false;
-}
-
-/* Take one connection and hear who it is; strangers are turned away. false: nobody came in time. */
-static bool accept_one(gsrt_sentinel *s, const gsrt_secret *secret, uint64_t deadline_ms)
-{
-    if (!await(s->listener, POLLIN, deadline_ms))
-        return false;
-    int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
-        return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
-    uint64_t until_ms = now_ms() + ONE_TRY_MS < deadline_ms ? now_ms() + ONE_TRY_MS : deadline_ms;
-    uint8_t nonce[NONCE_BYTES];
-    hello words;
-    uint64_t proof;
-    bool has_spoken = gsrt_secret_draw(nonce, sizeof nonce) == GSRT_OK && send_all(fd, nonce, sizeof nonce, until_ms) &&
-                      receive_all(fd, &words, sizeof words, until_ms) &&
-                      receive_all(fd, &proof, sizeof proof, until_ms);
-    uint32_t from = has_spoken ? (uint32_t)(words.from[0] | words.from[1] << 8) : 0;
-    bool is_ours = has_spoken && from < s->rank_count && from > s->rank && s->fds[from] < 0 &&
-                   (uint32_t)(words.to[0] | words.to[1] << 8) == s->rank &&
-                   memcmp(words.nonces[0], nonce, sizeof nonce) == 0 && proof == prove(secret, &words, 'c');
-    uint64_t answer = is_ours ? prove(secret, &words, 'a') : 0;
-    if (!is_ours || !send_all(fd, &answer, sizeof answer, until_ms) || !adopt(s, from, fd))
-        close(fd);
-    return true;
-}
-
-gsrt_status gsrt_sentinel_connect(gsrt_sentinel *sentinel, const gsrt_sentinel_place *places, const gsrt_secret *secret,
-                                  uint32_t timeout_ms, gsrt_diag *diag)
-{
-    uint64_t deadline_ms = now_ms() + timeout_ms;
     char text[32];
-    for (uint32_t peer = 0; peer < sentinel->rank; peer++) {
+    for (uint32_t peer = 0; peer < s->rank_count; peer++) {
+        if (peer == s->rank || (s->peers[peer].fd >= 0 && !s->peers[peer].is_unconfirmed))
+            continue;
         (void)snprintf(text, sizeof text, "rank %u", peer);
-        if (!reach(sentinel, peer, &places[peer], secret, deadline_ms))
-            return gsrt_diag_set(diag, GSRT_ELINK, NULL, text,
-                                 "cannot be reached over TCP from rank %u (host %s, port %u); is there a firewall "
-                                 "between the hosts",
-                                 sentinel->rank, places[peer].host, places[peer].port);
+        return gsrt_diag_set(diag, GSRT_ETIMEDOUT, NULL, text, "has not connected to rank %u within %u ms", s->rank,
+                             timeout_ms);
     }
-    while (sentinel->peer_count + 1 < sentinel->rank_count)
-        if (!accept_one(sentinel, secret, deadline_ms))
-            break;
-    for (uint32_t peer = sentinel->rank + 1; peer < sentinel->rank_count; peer++) {
-        (void)snprintf(text, sizeof text, "rank %u", peer);
-        if (sentinel->fds[peer] < 0)
-            return gsrt_diag_set(diag, GSRT_ETIMEDOUT, NULL, text, "has not connected to rank %u within %u ms",
-                                 sentinel->rank, timeout_ms);
-    }
-    close(sentinel->listener);
-    sentinel->listener = -1;
     return GSRT_OK;
+}
+
+static gsrt_status name_unreachable(const gsrt_sentinel *s, uint32_t peer, gsrt_diag *diag)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "rank %u", peer);
+    return gsrt_diag_set(diag, GSRT_ELINK, NULL, text,
+                         "cannot be reached over TCP from rank %u (host %s, port %u); is there a firewall between the "
+                         "hosts",
+                         s->rank, s->peers[peer].place.host, s->peers[peer].place.port);
+}
+
+gsrt_status gsrt_sentinel_connect(gsrt_sentinel *sentinel, uint32_t timeout_ms, gsrt_diag *diag)
+{
+    uint64_t deadline_ms = gsrt_visit_now_ms() + timeout_ms;
+    uint32_t joined = 0;
+    gsrt_status status = GSRT_OK;
+    (void)gsrt__sentinel_enter(sentinel, sentinel->listener, EPOLLIN, GSRT__ENTRY_LISTENER, 0);
+    for (uint32_t peer = 0; peer < sentinel->rank && status == GSRT_OK; peer++)
+        status = gsrt__sentinel_begin_join(sentinel, peer, deadline_ms);
+    gsrt__sentinel_set_timer(sentinel);
+    while (status == GSRT_OK && joined + 1 < sentinel->rank_count) {
+        gsrt_sentinel_event event;
+        uint64_t now = gsrt_visit_now_ms();
+        if (gsrt_sentinel_poll(sentinel, &event)) {
+            joined += event.kind == GSRT_SENTINEL_JOINED;
+            if (event.kind == GSRT_SENTINEL_UNREACHABLE || event.kind == GSRT_SENTINEL_REFUSED ||
+                event.kind == GSRT_SENTINEL_GONE)
+                status = name_unreachable(sentinel, event.peer, diag);
+        } else if (now >= deadline_ms) {
+            status = name_missing(sentinel, timeout_ms, diag);
+        } else {
+            struct pollfd one = {.fd = sentinel->epoll, .events = POLLIN};
+            (void)poll(&one, 1, (int)(deadline_ms - now));
+        }
+    }
+    return status;
+}
+
+gsrt_status gsrt_sentinel_join(gsrt_sentinel *sentinel, uint32_t timeout_ms)
+{
+    uint64_t deadline_ms = gsrt_visit_now_ms() + timeout_ms;
+    gsrt_status status = GSRT_OK;
+    (void)gsrt__sentinel_enter(sentinel, sentinel->listener, EPOLLIN, GSRT__ENTRY_LISTENER, 0);
+    for (uint32_t peer = 0; peer < sentinel->rank_count && status == GSRT_OK; peer++)
+        if (peer != sentinel->rank)
+            status = gsrt__sentinel_begin_join(sentinel, peer, deadline_ms);
+    gsrt__sentinel_set_timer(sentinel);
+    return status;
 }
 
 /* ---- watching ---- */
@@ -317,49 +175,136 @@ int gsrt_sentinel_fd(const gsrt_sentinel *sentinel)
     return sentinel->epoll;
 }
 
-gsrt_status gsrt_sentinel_watch(gsrt_sentinel *sentinel, int fd)
+gsrt_status gsrt_sentinel_watch(gsrt_sentinel *sentinel, int fd, uint32_t tag, bool is_writing)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.u32 = UINT32_MAX}; /* no peer: poll passes over it */
-    return epoll_ctl(sentinel->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? GSRT_OK : GSRT_EIO;
+    uint32_t events = is_writing ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    return gsrt__sentinel_enter(sentinel, fd, events, GSRT__ENTRY_WATCHED, tag) ? GSRT_OK : GSRT_EIO;
+}
+
+static void set_join_due(gsrt_sentinel *s, gsrt__sentinel_peer *peer, bool is_due)
+{
+    s->join_due_count += (uint32_t)is_due - (uint32_t)peer->is_join_due;
+    peer->is_join_due = is_due;
+}
+
+bool gsrt__sentinel_adopt(gsrt_sentinel *s, uint32_t peer, uint32_t incarnation, int fd)
+{
+    gsrt__sentinel_peer *p = &s->peers[peer];
+    uint8_t word = JOINED;
+    bool is_caller = p->call != NULL && p->call->visit.state == GSRT_VISIT_DONE;
+    gsrt_sentinel_drop(s, peer);
+    if (p->call != NULL && !is_caller)
+        gsrt__sentinel_end_call(s, p->call); /* its call was the one that wins */
+    if (!gsrt__sentinel_enter(s, fd, EPOLLIN | EPOLLRDHUP, GSRT__ENTRY_PEER, peer) ||
+        (is_caller && send(fd, &word, 1, MSG_NOSIGNAL) != 1)) {
+        close(fd);
+        return false;
+    }
+    p->fd = fd;
+    p->is_leaving = false;
+    p->is_unconfirmed = !is_caller;
+    p->has_met = true;
+    p->met = p->known = incarnation;
+    s->peer_count++;
+    set_join_due(s, p, is_caller);
+    return true;
+}
+
+void gsrt_sentinel_confirm(gsrt_sentinel *sentinel, uint32_t peer)
+{
+    sentinel->peers[peer].is_unconfirmed = false;
+    set_join_due(sentinel, &sentinel->peers[peer], false);
 }
 
 /* What came on the connection of `peer`. true: it is gone. */
 static bool is_gone(gsrt_sentinel *s, uint32_t peer)
 {
+    gsrt__sentinel_peer *p = &s->peers[peer];
     uint8_t said[16];
     for (;;) {
-        ssize_t n = recv(s->fds[peer], said, sizeof said, 0);
-        if (n > 0)
-            s->is_leaving[peer] = said[n - 1] == LEAVING;
-        else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        ssize_t n = recv(p->fd, said, sizeof said, 0);
+        for (ssize_t i = 0; i < n; i++) {
+            p->is_leaving = p->is_leaving || said[i] == LEAVING;
+            if (said[i] == JOINED && p->is_unconfirmed) {
+                p->is_unconfirmed = false;
+                set_join_due(s, p, true);
+            }
+        }
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
             return true;
-        else if (errno == EAGAIN)
-            return s->is_leaving[peer]; /* its word is enough */
+        if (n < 0 && errno == EAGAIN)
+            return p->is_leaving; /* its word is enough */
     }
 }
 
-bool gsrt_sentinel_poll(gsrt_sentinel *sentinel, uint32_t *out_peer, bool *out_is_leaving)
+static bool tell_joined(gsrt_sentinel *s, gsrt_sentinel_event *out)
 {
-    struct epoll_event events[16];
-    int n = epoll_wait(sentinel->epoll, events, 16, 0);
-    for (int i = 0; i < n; i++) {
-        uint32_t peer = events[i].data.u32;
-        if (peer >= sentinel->rank_count || sentinel->fds[peer] < 0 || !is_gone(sentinel, peer))
-            continue;
-        *out_peer = peer;
-        *out_is_leaving = sentinel->is_leaving[peer];
-        gsrt_sentinel_drop(sentinel, peer);
+    for (uint32_t peer = 0; peer < s->rank_count && s->join_due_count > 0; peer++)
+        if (s->peers[peer].is_join_due) {
+            set_join_due(s, &s->peers[peer], false);
+            *out = (gsrt_sentinel_event){.kind = GSRT_SENTINEL_JOINED, .peer = peer, .incarnation = s->peers[peer].met};
+            return true;
+        }
+    return false;
+}
+
+static bool look_at_peer(gsrt_sentinel *s, uint32_t peer, gsrt_sentinel_event *out)
+{
+    if (peer >= s->rank_count || s->peers[peer].fd < 0 || !is_gone(s, peer))
+        return false;
+    if (tell_joined(s, out)) /* it joined, and went at once: that comes with the next look */
         return true;
+    *out = (gsrt_sentinel_event){.kind = GSRT_SENTINEL_GONE, .peer = peer, .is_leaving = s->peers[peer].is_leaving};
+    gsrt_sentinel_drop(s, peer);
+    return true;
+}
+
+static bool look_at(gsrt_sentinel *s, uint64_t data, gsrt_sentinel_event *out)
+{
+    uint32_t index = (uint32_t)data;
+    uint64_t count;
+    switch ((gsrt__sentinel_entry)(data >> 32)) {
+    case GSRT__ENTRY_PEER: return look_at_peer(s, index, out);
+    case GSRT__ENTRY_GUEST: return gsrt__sentinel_guest(s, index, out);
+    case GSRT__ENTRY_CALL: return gsrt__sentinel_call_moved(s, index, out);
+    case GSRT__ENTRY_LISTENER: return gsrt__sentinel_accept(s, out);
+    case GSRT__ENTRY_TIMER:
+        if (read(s->timer, &count, sizeof count) < 0)
+            return false; /* set anew in between */
+        return gsrt__sentinel_due(s, out);
+    case GSRT__ENTRY_WATCHED:
+        *out = (gsrt_sentinel_event){.kind = GSRT_SENTINEL_READY, .tag = index};
+        return index != UINT32_MAX;
     }
     return false;
 }
 
+bool gsrt_sentinel_poll(gsrt_sentinel *sentinel, gsrt_sentinel_event *out)
+{
+    struct epoll_event events[EVENTS_PER_LOOK];
+    if (sentinel->join_due_count > 0 && tell_joined(sentinel, out))
+        return true;
+    bool has_event = false;
+    int n = epoll_wait(sentinel->epoll, events, EVENTS_PER_LOOK, 0);
+    for (int i = 0; i < n && !has_event; i++)
+        has_event = look_at(sentinel, events[i].data.u64, out);
+    if (!has_event && sentinel->join_due_count > 0)
+        has_event = tell_joined(sentinel, out);
+    if (n > 0)
+        gsrt__sentinel_set_timer(sentinel);
+    return has_event;
+}
+
+/* ---- ending ---- */
+
 void gsrt_sentinel_drop(gsrt_sentinel *sentinel, uint32_t peer)
 {
-    if (peer >= sentinel->rank_count || sentinel->fds[peer] < 0)
+    if (peer >= sentinel->rank_count || sentinel->peers[peer].fd < 0)
         return;
-    close(sentinel->fds[peer]); /* leaves the epoll set by itself */
-    sentinel->fds[peer] = -1;
+    gsrt__sentinel_peer *p = &sentinel->peers[peer];
+    close(p->fd); /* leaves the epoll set by itself */
+    p->fd = -1;
+    set_join_due(sentinel, p, false);
     sentinel->peer_count--;
 }
 
@@ -367,11 +312,27 @@ void gsrt_sentinel_leave(gsrt_sentinel *sentinel)
 {
     uint8_t word = LEAVING;
     for (uint32_t peer = 0; peer < sentinel->rank_count; peer++)
-        if (sentinel->fds[peer] >= 0)
-            (void)send(sentinel->fds[peer], &word, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sentinel->peers[peer].fd >= 0)
+            (void)send(sentinel->peers[peer].fd, &word, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sentinel->listener < 0)
+        return;
+    /* not by closing alone: the keeper has it too, and the set would keep it */
+    (void)epoll_ctl(sentinel->epoll, EPOLL_CTL_DEL, sentinel->listener, NULL);
+    close(sentinel->listener);
+    sentinel->listener = -1;
 }
 
 uint32_t gsrt_sentinel_peer_count(const gsrt_sentinel *sentinel)
 {
     return sentinel->peer_count;
+}
+
+uint32_t gsrt_sentinel_join_count(const gsrt_sentinel *sentinel)
+{
+    return sentinel->join_count;
+}
+
+uint64_t gsrt_sentinel_refused_count(const gsrt_sentinel *sentinel)
+{
+    return sentinel->refused;
 }

@@ -42,6 +42,8 @@ static void bury(gsrt__peer_state *peer)
     close_endpoint(peer);
 }
 
+/* Nothing goes to it and nothing is taken from it any more; what is left of it is buried when no callback of UCX runs.
+ */
 static void lose(gsrt__peer_state *peer)
 {
     gsrt__ucx *ucx = peer->ucx;
@@ -51,29 +53,53 @@ static void lose(gsrt__peer_state *peer)
         ucx->blocked_count--;
     peer->is_blocked = false;
     peer->life = GSRT__PEER_GONE;
-    gsrt_sentinel_drop(ucx->sentinel, peer->rank);
     peer->must_bury = true;
     ucx->burial_count++;
-    if (!ucx->is_progressing)
-        bury(peer);
+}
+
+static void tell_down(gsrt__peer_state *peer)
+{
+    gsrt__ucx *ucx = peer->ucx;
+    ucx->callbacks++;
+    if (ucx->transport->events.on_down != NULL)
+        ucx->transport->events.on_down(ucx->transport->events.arg, peer->rank, peer->why);
 }
 
 void gsrt__ucx_cut(gsrt_transport *transport, uint32_t rank)
 {
     gsrt__ucx *ucx = gsrt__ucx_of(transport);
-    if (rank < ucx->options.rank_count && ucx->peers[rank].life != GSRT__PEER_GONE)
-        lose(&ucx->peers[rank]);
+    if (rank >= ucx->options.rank_count || ucx->peers[rank].life == GSRT__PEER_GONE)
+        return;
+    gsrt__peer_state *peer = &ucx->peers[rank];
+    gsrt_sentinel_drop(ucx->sentinel, rank);
+    lose(peer);
+    if (!ucx->is_progressing)
+        bury(peer);
+}
+
+void gsrt__ucx_replace(gsrt__peer_state *peer)
+{
+    if (peer->life == GSRT__PEER_UP || peer->life == GSRT__PEER_SUSPECT) {
+        if (peer->life == GSRT__PEER_UP)
+            peer->why = GSRT_EPEER;
+        lose(peer);
+        tell_down(peer);
+    }
+    if (peer->must_bury)
+        bury(peer);
+    gsrt__ucx_void_sends(peer);
 }
 
 /* ---- progress ---- */
 
+enum { NEWS_PER_LOOK = 64 };
+
 static void watch(gsrt__ucx *ucx)
 {
-    uint32_t rank;
-    bool is_leaving;
+    gsrt_sentinel_event event;
     ucx->watch_rounds = 0;
-    while (gsrt_sentinel_poll(ucx->sentinel, &rank, &is_leaving))
-        gsrt__ucx_suspect(&ucx->peers[rank], is_leaving ? GSRT_ECANCELED : GSRT_EPEER);
+    for (int i = 0; i < NEWS_PER_LOOK && gsrt_sentinel_poll(ucx->sentinel, &event); i++)
+        gsrt__ucx_hear(ucx, &event);
 }
 
 static void bury_all(gsrt__ucx *ucx)
@@ -90,10 +116,9 @@ static void lose_suspects(gsrt__ucx *ucx)
         gsrt__peer_state *peer = &ucx->peers[rank];
         if (peer->life != GSRT__PEER_SUSPECT)
             continue;
+        gsrt_sentinel_drop(ucx->sentinel, rank);
         lose(peer);
-        ucx->callbacks++;
-        if (ucx->transport->events.on_down != NULL)
-            ucx->transport->events.on_down(ucx->transport->events.arg, rank, peer->why);
+        tell_down(peer);
     }
 }
 
@@ -103,6 +128,8 @@ uint32_t gsrt__ucx_progress(gsrt_transport *transport)
     uint64_t before = ucx->callbacks;
     unsigned moved = 0;
     ucx->is_progressing = true;
+    if (ucx->news_count > 0) /* who has joined, before what it says */
+        gsrt__ucx_tell_news(ucx);
     for (int round = 0; round < GSRT__UCX_ROUNDS_MAX; round++) {
         moved = ucp_worker_progress(ucx->worker);
         if (moved == 0 || ucx->callbacks != before) /* what has come is more urgent than what may come */
@@ -111,6 +138,10 @@ uint32_t gsrt__ucx_progress(gsrt_transport *transport)
     ucx->watch_rounds += ucx->callbacks != before ? GSRT__UCX_WATCH_BUSY : 1;
     if (ucx->watch_rounds >= GSRT__UCX_WATCH_PERIOD)
         watch(ucx);
+    if (ucx->news_count > 0)
+        gsrt__ucx_tell_news(ucx);
+    if (ucx->keepers.must_tell_deposited)
+        gsrt__ucx_keepers_tell(ucx);
     if (ucx->deferred != NULL)
         gsrt__ucx_fetch_deferred(ucx);
     if (ucx->has_receipts)
@@ -129,7 +160,8 @@ static gsrt_status ucx_arm(gsrt_transport *transport, int *out_fd)
 {
     gsrt__ucx *ucx = gsrt__ucx_of(transport);
     ucx->watch_rounds = GSRT__UCX_WATCH_PERIOD; /* whatever wakes us: the next progress looks at the sentinels */
-    if (ucx->suspect_count > 0 || ucx->burial_count > 0 || ucx->has_receipts)
+    if (ucx->suspect_count > 0 || ucx->burial_count > 0 || ucx->has_receipts || ucx->news_count > 0 ||
+        ucx->keepers.must_tell_deposited)
         return GSRT_ESTATE;
     if (ucp_worker_arm(ucx->worker) != UCS_OK)
         return GSRT_ESTATE;
@@ -139,7 +171,9 @@ static gsrt_status ucx_arm(gsrt_transport *transport, int *out_fd)
 
 static void ucx_read_facts(const gsrt_transport *transport, gsrt_transport_facts *out)
 {
-    *out = gsrt__ucx_of(transport)->facts;
+    const gsrt__ucx *ucx = gsrt__ucx_of(transport);
+    *out = ucx->facts;
+    out->refused += gsrt_sentinel_refused_count(ucx->sentinel);
 }
 
 const gsrt_transport_ops gsrt__ucx_ops = {

@@ -2,6 +2,8 @@
  *
  *   peer:  UP --- cut ----------------------> GONE
  *          UP --- suspected --> SUSPECT ----> GONE, on_down      once UCX has nothing more to deliver
+ *          any -- a later incarnation is met --> GREETED         the old one's sends are void, its numbers start anew
+ *          GREETED -- it has joined, or a message of it comes --> UP, on_join
  *
  *   a send slot: free -> posted (its number is in the window) -> free, when UCX has let go of its memory
  *   a receipt:   arrived -> fetching (large ones) -> complete -> delivered in the order of numbers
@@ -10,7 +12,9 @@
 #define GSRT_MAILBOX_UCX_IMPL_H
 
 #include "base/limits.h"
+#include "mailbox/channel.h"
 #include "mailbox/codec.h"
+#include "mailbox/keepers.h"
 #include "mailbox/sentinel.h"
 #include "mailbox/ucx.h"
 
@@ -47,6 +51,7 @@ typedef struct gsrt__send {
     struct gsrt__send *next; /* free ones */
     gsrt__peer_state *peer;
     uint32_t number;
+    bool is_void; /* to an incarnation that has been replaced: in no window any more */
     size_t bytes;
     gsrt_payload *payload;
     uint8_t *large; /* split header and envelope, where they are larger than `small`; owned */
@@ -68,7 +73,22 @@ typedef struct gsrt__receipt {
     uint8_t envelope[]; /* [envelope_bytes] */
 } gsrt__receipt;
 
-typedef enum gsrt__peer_life { GSRT__PEER_UP, GSRT__PEER_SUSPECT, GSRT__PEER_GONE } gsrt__peer_life;
+typedef enum gsrt__peer_life {
+    GSRT__PEER_UP,
+    GSRT__PEER_SUSPECT,
+    GSRT__PEER_GONE,
+    GSRT__PEER_GREETED, /* a new incarnation is known, but does not know this rank yet */
+} gsrt__peer_life;
+
+/* What is to be told of a peer as soon as somebody listens. */
+typedef enum gsrt__peer_news { GSRT__NEWS_NONE, GSRT__NEWS_JOINED, GSRT__NEWS_UNREACHABLE } gsrt__peer_news;
+
+/* A flush under way, which may outlive the incarnation that it was for. */
+typedef struct gsrt__flush {
+    gsrt__peer_state *peer;
+    uint64_t posts; /* how many it covers */
+    bool is_void;
+} gsrt__flush;
 
 struct gsrt__peer_state {
     gsrt__ucx *ucx;
@@ -76,22 +96,41 @@ struct gsrt__peer_state {
     gsrt__peer_life life;
     gsrt_status why; /* of the suspicion */
     bool must_bury;  /* GONE, but its endpoint and receipts are still there: a callback of UCX was running */
-    char *host;      /* owned */
-    void *address;   /* of its worker; owned */
-    ucp_ep_h ep;     /* NULL until the first post */
+    gsrt__peer_news news;
+    char *host;    /* owned */
+    uint8_t *card; /* [card_bytes], of its latest incarnation; owned */
+    size_t card_bytes;
+    uint16_t keeper_port; /* 0: it has no keeper */
+    const void *address;  /* of its worker; lies in the card */
+    ucp_ep_h ep;          /* NULL until the first post */
     /* sending */
     uint32_t next_number, oldest_number; /* the window: posted and not left; number n is in slot n % window */
     gsrt__send *window[GSRT_SENDS_IN_FLIGHT_MAX];
     size_t bytes_in_flight;
     bool is_blocked;               /* told GSRT_EFULL */
     uint64_t posts, flushed_posts; /* all so far; how many of them had left at the last flush */
-    uint64_t flushing_posts;       /* how many the running flush covers */
-    bool is_flushing;
+    gsrt__flush *flush;            /* the running one; owned by it */
     /* receiving */
     uint32_t expected_number;
     uint32_t receipt_count;
     gsrt__receipt *receipts;
 };
+
+/* The keepers, as ucx_keepers.c reaches them: the own one by a channel, the others by calls of the sentinel. */
+typedef struct gsrt__ucx_keepers {
+    gsrt_keepers base;
+    gsrt__ucx *ucx;
+    int channel;               /* to the own keeper; -1: there is none */
+    bool is_writing;           /* there is no room in the channel */
+    gsrt_buffer leaving, next; /* frames: being written; the ticket after it, which a later one replaces */
+    size_t leaving_at;
+    int finished_code;          /* to be said after them; -1: nothing */
+    gsrt_channel_reader reader; /* what the keeper says */
+    gsrt_deposit deposit;       /* the last one */
+    bool must_tell_deposited;   /* without a keeper: at once */
+    gsrt_buffer blob;           /* of the application */
+    uint32_t order_count;       /* under way */
+} gsrt__ucx_keepers;
 
 struct gsrt__ucx {
     gsrt_ucx_options options;
@@ -109,13 +148,16 @@ struct gsrt__ucx {
     gsrt__receipt *deferred, **deferred_end;
     size_t fetching_bytes;
     uint32_t orphan_count;
-    uint32_t blocked_count, suspect_count, burial_count; /* peers that progress must look at */
+    uint32_t blocked_count, suspect_count, burial_count, news_count; /* peers that progress must look at */
     bool is_progressing;
     bool has_receipts;     /* some peer may have receipts to deliver */
     uint32_t busy_count;   /* sends, flushes and closes that UCX still holds */
     uint32_t watch_rounds; /* calls of progress since the sentinels were looked at, weighted */
     uint64_t callbacks;
     gsrt_transport_facts facts;
+    gsrt_secret secret;
+    bool is_refused; /* another rank knows a later incarnation of this one */
+    gsrt__ucx_keepers keepers;
 };
 
 typedef struct gsrt__ucx_transport {
@@ -132,7 +174,20 @@ static inline gsrt__ucx *gsrt__ucx_of(const gsrt_transport *transport)
 GSRT_MUST_CHECK gsrt_status gsrt__ucx_endpoint(gsrt__peer_state *peer); /* make sure that it exists */
 void gsrt__ucx_free(gsrt_transport *transport);
 
+/* ucx_peers.c: who the others are, and that they come anew */
+void gsrt__ucx_meet(gsrt__peer_state *peer, uint32_t incarnation, gsrt_span card);
+void gsrt__ucx_admit(gsrt__peer_state *peer);
+void gsrt__ucx_hear(gsrt__ucx *ucx, const gsrt_sentinel_event *event); /* whatever the sentinel has */
+void gsrt__ucx_tell_news(gsrt__ucx *ucx);
+
+/* ucx_keepers.c */
+void gsrt__ucx_keepers_init(gsrt__ucx *ucx);
+void gsrt__ucx_keepers_fini(gsrt__ucx *ucx);
+void gsrt__ucx_keepers_hear(gsrt__ucx *ucx, const gsrt_sentinel_event *event);
+void gsrt__ucx_keepers_tell(gsrt__ucx *ucx); /* what need not be awaited */
+
 /* ucx_send.c */
+void gsrt__ucx_void_sends(gsrt__peer_state *peer); /* forget the window: UCX still has what is in it */
 gsrt_status gsrt__ucx_post(gsrt_transport *transport, uint32_t rank, const gsrt_envelope *envelope);
 bool gsrt__ucx_is_flushed(const gsrt_transport *transport);
 void gsrt__ucx_tell_writable(gsrt__ucx *ucx);
@@ -149,6 +204,7 @@ void gsrt__ucx_drop_receipts(gsrt__peer_state *peer);
 uint32_t gsrt__ucx_progress(gsrt_transport *transport);
 void gsrt__ucx_cut(gsrt_transport *transport, uint32_t rank);
 void gsrt__ucx_suspect(gsrt__peer_state *peer, gsrt_status why);
+void gsrt__ucx_replace(gsrt__peer_state *peer); /* it is gone, told, and buried; not within a callback of UCX */
 extern const gsrt_transport_ops gsrt__ucx_ops;
 
 #endif

@@ -142,6 +142,8 @@ ucs_status_t gsrt__ucx_on_message(void *arg, const void *header, size_t header_b
         return UCS_OK;
     }
     gsrt__peer_state *peer = &ucx->peers[a.link.rank];
+    if (peer->life == GSRT__PEER_GREETED)
+        gsrt__ucx_admit(peer);
     bool is_its_turn = a.link.number == peer->expected_number;
     if (is_its_turn && !a.is_rendezvous && a.payload_bytes == 0) {
         peer->expected_number++;
@@ -281,4 +283,5 @@ void gsrt__ucx_drop_receipts(gsrt__peer_state *peer)
         }
     }
     peer->receipt_count = 0;
+    peer->expected_number = 0;
 }

@@ -19,6 +19,7 @@ static gsrt__send *send_take(gsrt__ucx *ucx)
         return NULL;
     send->payload = NULL;
     send->large = NULL;
+    send->is_void = false;
     return send;
 }
 
@@ -61,9 +62,28 @@ static void on_sent(void *request, ucs_status_t status, void *arg)
     gsrt__peer_state *peer = send->peer;
     ucp_request_free(request);
     peer->ucx->busy_count--;
+    if (send->is_void) {
+        send_give(peer->ucx, send);
+        return;
+    }
     if (status != UCS_OK)
         gsrt__ucx_suspect(peer, GSRT_ELINK);
     send_done(send);
+}
+
+void gsrt__ucx_void_sends(gsrt__peer_state *peer)
+{
+    for (uint32_t i = 0; i < GSRT_SENDS_IN_FLIGHT_MAX; i++) {
+        if (peer->window[i] != NULL)
+            peer->window[i]->is_void = true;
+        peer->window[i] = NULL;
+    }
+    peer->next_number = peer->oldest_number = 0;
+    peer->bytes_in_flight = 0;
+    peer->posts = peer->flushed_posts = 0;
+    if (peer->flush != NULL)
+        peer->flush->is_void = true;
+    peer->flush = NULL;
 }
 
 static bool has_room(const gsrt__peer_state *peer, size_t bytes)
@@ -232,14 +252,18 @@ void gsrt__ucx_tell_writable(gsrt__ucx *ucx)
 
 static void on_flushed(void *request, ucs_status_t status, void *arg)
 {
-    gsrt__peer_state *peer = arg;
+    gsrt__flush *flush = arg;
+    gsrt__peer_state *peer = flush->peer;
     ucp_request_free(request);
     peer->ucx->busy_count--;
-    peer->is_flushing = false;
-    if (status == UCS_OK)
-        peer->flushed_posts = peer->flushing_posts;
-    else
-        gsrt__ucx_suspect(peer, GSRT_ELINK);
+    if (!flush->is_void) {
+        peer->flush = NULL;
+        if (status == UCS_OK)
+            peer->flushed_posts = flush->posts;
+        else
+            gsrt__ucx_suspect(peer, GSRT_ELINK);
+    }
+    free(flush);
 }
 
 static bool is_peer_flushed(gsrt__peer_state *peer)
@@ -247,24 +271,27 @@ static bool is_peer_flushed(gsrt__peer_state *peer)
     if (peer->life != GSRT__PEER_UP || peer->flushed_posts == peer->posts)
         return true;
     /* UCX's own flush does not wait for a rendezvous that the receiver has not answered yet: the window does */
-    if (peer->is_flushing || peer->oldest_number != peer->next_number)
+    if (peer->flush != NULL || peer->oldest_number != peer->next_number)
         return false;
+    gsrt__flush *flush = malloc(sizeof *flush);
+    if (flush == NULL)
+        return false;
+    *flush = (gsrt__flush){.peer = peer, .posts = peer->posts};
     const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                        .cb.send = on_flushed,
-                                       .user_data = peer};
-    peer->flushing_posts = peer->posts;
+                                       .user_data = flush};
     ucs_status_ptr_t request = ucp_ep_flush_nbx(peer->ep, &param);
-    if (UCS_PTR_IS_ERR(request)) {
-        gsrt__ucx_suspect(peer, GSRT_ELINK);
+    if (UCS_PTR_IS_PTR(request)) {
+        peer->ucx->busy_count++;
+        peer->flush = flush;
         return false;
     }
-    if (request == NULL) {
-        peer->flushed_posts = peer->flushing_posts;
-        return true;
-    }
-    peer->ucx->busy_count++;
-    peer->is_flushing = true;
-    return false;
+    free(flush);
+    if (request == NULL)
+        peer->flushed_posts = peer->posts;
+    else
+        gsrt__ucx_suspect(peer, GSRT_ELINK);
+    return request == NULL;
 }
 
 bool gsrt__ucx_is_flushed(const gsrt_transport *transport)

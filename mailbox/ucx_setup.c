@@ -1,14 +1,12 @@
 /* Opening and closing: environment, context, worker, card, peers, endpoints. */
 #include "mailbox/ucx_impl.h"
 
-#include "base/msgpack.h"
-
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { CARD_VERSION = 1, CARD_FIELD_COUNT = 6, LINGER_MS = 300, DRAIN_MS = 1000 };
+enum { LINGER_MS = 300, DRAIN_MS = 1000 };
 
 static gsrt_status ucx_error(gsrt_diag *diag, const char *what, ucs_status_t status)
 {
@@ -79,40 +77,23 @@ static gsrt_status open_worker(gsrt__ucx *ucx, gsrt_diag *diag)
     return status == UCS_OK ? GSRT_OK : ucx_error(diag, "has no address", status);
 }
 
-/* One descriptor for all: UCX's own is added to the sentinels'. */
-static gsrt_status join_descriptors(gsrt__ucx *ucx, gsrt_diag *diag)
-{
-    int fd;
-    ucs_status_t status = ucp_worker_get_efd(ucx->worker, &fd);
-    if (status != UCS_OK)
-        return ucx_error(diag, "has no event descriptor", status);
-    return gsrt_sentinel_watch(ucx->sentinel, fd);
-}
-
 static gsrt_status write_card(gsrt__ucx *ucx)
 {
-    const gsrt_sentinel_place *place = gsrt_sentinel_place_of(ucx->sentinel);
-    gsrt_pack pack;
-    gsrt_pack_init(&pack, &ucx->card);
-    gsrt_pack_array(&pack, CARD_FIELD_COUNT);
-    gsrt_pack_uint(&pack, CARD_VERSION);
-    gsrt_pack_uint(&pack, ucx->options.incarnation);
-    gsrt_pack_bin(&pack, gsrt_span_of(ucx->address, ucx->address_bytes));
-    gsrt_pack_text(&pack, place->host);
-    gsrt_pack_uint(&pack, place->port);
-    gsrt_pack_bin(&pack, gsrt_span_of(place->addresses, place->address_count * sizeof place->addresses[0]));
-    return gsrt_pack_end(&pack);
+    gsrt_card card = {.incarnation = ucx->options.incarnation,
+                      .address = gsrt_span_of(ucx->address, ucx->address_bytes),
+                      .place = *gsrt_sentinel_place(ucx->sentinel),
+                      .keeper_port = ucx->options.keeper_port};
+    return gsrt_card_encode(&card, &ucx->card);
 }
 
 static gsrt_status create(gsrt__ucx *ucx, gsrt_diag *diag)
 {
     gsrt_status status = choose_transports(ucx->options.transport, diag);
     if (status == GSRT_OK)
-        status = gsrt_sentinel_create(ucx->options.rank, ucx->options.rank_count, &ucx->sentinel, diag);
+        status = gsrt_sentinel_create(ucx->options.rank, ucx->options.rank_count,
+                                      ucx->options.listener > 0 ? ucx->options.listener : -1, &ucx->sentinel, diag);
     if (status == GSRT_OK)
         status = open_worker(ucx, diag);
-    if (status == GSRT_OK)
-        status = join_descriptors(ucx, diag);
     if (status == GSRT_OK)
         status = write_card(ucx);
     return status;
@@ -135,7 +116,8 @@ gsrt_status gsrt_ucx_create(const gsrt_ucx_options *options, gsrt_transport **ou
     }
     *transport = (gsrt__ucx_transport){.base.ops = &gsrt__ucx_ops, .ucx = ucx};
     *ucx = (gsrt__ucx){.options = *options, .transport = &transport->base, .peers = peers, .facts.name = "ucx"};
-    gsrt_buffer_init(&ucx->card, GSRT_UCX_CARD_BYTES_MAX);
+    gsrt_buffer_init(&ucx->card, GSRT_CARD_BYTES_MAX);
+    gsrt__ucx_keepers_init(ucx);
     for (uint32_t rank = 0; rank < options->rank_count; rank++)
         peers[rank] = (gsrt__peer_state){.ucx = ucx, .rank = rank};
     gsrt_status status = create(ucx, diag);
@@ -151,66 +133,14 @@ gsrt_span gsrt_ucx_card(const gsrt_transport *transport)
     return gsrt_buffer_span(&gsrt__ucx_of(transport)->card);
 }
 
-/* ---- the others ---- */
-
-static gsrt_status read_card(gsrt__peer_state *peer, gsrt_span card, gsrt_sentinel_place *place)
-{
-    gsrt_unpack unpack;
-    gsrt_unpack_init(&unpack, card);
-    gsrt_unpack_record(&unpack, CARD_FIELD_COUNT);
-    uint64_t version = gsrt_unpack_uint(&unpack, UINT32_MAX);
-    peer->incarnation = (uint32_t)gsrt_unpack_uint(&unpack, UINT8_MAX);
-    gsrt_span address = gsrt_unpack_bin(&unpack, GSRT_UCX_CARD_BYTES_MAX);
-    gsrt_span host = gsrt_unpack_str(&unpack, sizeof place->host - 1);
-    place->port = (uint16_t)gsrt_unpack_uint(&unpack, UINT16_MAX);
-    gsrt_span addresses = gsrt_unpack_bin(&unpack, sizeof place->addresses);
-    if (gsrt_unpack_end(&unpack) != GSRT_OK || version != CARD_VERSION || address.len == 0 ||
-        addresses.len % sizeof place->addresses[0] != 0)
-        return GSRT_EDECODE;
-    place->address_count = (uint32_t)(addresses.len / sizeof place->addresses[0]);
-    if (addresses.len > 0)
-        memcpy(place->addresses, addresses.data, addresses.len);
-    memcpy(place->host, host.data, host.len);
-    place->host[host.len] = '\0';
-    peer->host = strdup(place->host);
-    peer->address = malloc(address.len);
-    if (peer->host == NULL || peer->address == NULL)
-        return GSRT_ENOMEM;
-    memcpy(peer->address, address.data, address.len);
-    return GSRT_OK;
-}
-
-gsrt_status gsrt_ucx_connect(gsrt_transport *transport, const gsrt_span *cards, const gsrt_secret *secret,
-                             uint32_t timeout_ms, gsrt_diag *diag)
-{
-    gsrt__ucx *ucx = gsrt__ucx_of(transport);
-    if (ucx->is_connected)
-        return GSRT_ESTATE;
-    gsrt_sentinel_place *places = calloc(ucx->options.rank_count, sizeof *places);
-    if (places == NULL)
-        return GSRT_ENOMEM;
-    gsrt_status status = GSRT_OK;
-    for (uint32_t rank = 0; rank < ucx->options.rank_count && status == GSRT_OK; rank++) {
-        status = read_card(&ucx->peers[rank], cards[rank], &places[rank]);
-        if (status == GSRT_EDECODE) {
-            char text[32];
-            (void)snprintf(text, sizeof text, "rank %u", rank);
-            gsrt_diag_set(diag, status, NULL, text, "its card cannot be read; is every rank the same version of gsrt");
-        }
-    }
-    if (status == GSRT_OK)
-        status = gsrt_sentinel_connect(ucx->sentinel, places, secret, timeout_ms, diag);
-    free(places);
-    ucx->token = gsrt_secret_prove(secret, gsrt_span_of_text("gsrt link"));
-    ucx->is_connected = status == GSRT_OK;
-    return status;
-}
+/* ---- endpoints ---- */
 
 static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
-    (void)ep;
+    gsrt__peer_state *peer = arg;
     (void)status;
-    gsrt__ucx_suspect(arg, GSRT_ELINK);
+    if (ep == peer->ep) /* not that of an incarnation that has been replaced */
+        gsrt__ucx_suspect(peer, GSRT_ELINK);
 }
 
 gsrt_status gsrt__ucx_endpoint(gsrt__peer_state *peer)
@@ -296,7 +226,7 @@ static void leave(gsrt__ucx *ucx)
     gsrt_sentinel_leave(ucx->sentinel);
     for (;;) {
         (void)gsrt__ucx_progress(ucx->transport);
-        if (gsrt_sentinel_peer_count(ucx->sentinel) == 0)
+        if (gsrt_sentinel_peer_count(ucx->sentinel) == 0 && ucx->keepers.order_count == 0)
             return;
         uint64_t now = now_ms();
         int fd;
@@ -335,10 +265,11 @@ void gsrt__ucx_free(gsrt_transport *transport)
         ucp_worker_destroy(ucx->worker);
     if (ucx->context != NULL)
         ucp_cleanup(ucx->context);
+    gsrt__ucx_keepers_fini(ucx);
     ucx->sentinel = gsrt_sentinel_free(ucx->sentinel);
     for (uint32_t rank = 0; rank < ucx->options.rank_count; rank++) {
         free(ucx->peers[rank].host);
-        free(ucx->peers[rank].address);
+        free(ucx->peers[rank].card);
     }
     gsrt__ucx_free_sends(ucx);
     gsrt_buffer_fini(&ucx->card);

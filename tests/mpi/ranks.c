@@ -306,8 +306,9 @@ int main(int argc, char **argv)
         return gsrt_keeper_run(argv);
     job j = {0};
     gsrt_diag diag = {0};
-    gsrt_wireup_options options = {0};
-    CHECK(gsrt_interrupt_install() == GSRT_OK && gsrt_keeper_attach() == GSRT_OK, "keeper");
+    gsrt_keeper_handover keeper;
+    gsrt_wireup_options options = {.keeper = &keeper};
+    CHECK(gsrt_interrupt_install() == GSRT_OK && gsrt_keeper_attach(&keeper) == GSRT_OK, "keeper");
     CHECK(gsrt_wireup_mpi(&options, &j.wireup, &diag) == GSRT_OK, "%s", diag.text);
     j.received = calloc(j.wireup.rank_count, sizeof *j.received);
     gsrt_transport_listen(
@@ -317,6 +318,7 @@ int main(int argc, char **argv)
         printf("near %s far %s hosts %u\n", j.wireup.near_lane, j.wireup.far_lane, j.wireup.host_count);
     int code = must_start ? run(&j, argc - 2, argv + 2) : run(&j, argc, argv);
     gsrt_wireup_fini(&j.wireup);
+    gsrt_keeper_handover_fini(&keeper);
     free(j.received);
     return code;
 }

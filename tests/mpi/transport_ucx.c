@@ -9,8 +9,8 @@ enum { PAIR_COUNT = 4 };
 
 static void exchange(gsrt_transport *transport, const gsrt_secret *secret, int rank, gsrt_diag *diag)
 {
-    static uint8_t all[2][GSRT_UCX_CARD_BYTES_MAX];
-    uint8_t mine[GSRT_UCX_CARD_BYTES_MAX] = {0};
+    static uint8_t all[2][GSRT_CARD_BYTES_MAX];
+    uint8_t mine[GSRT_CARD_BYTES_MAX] = {0};
     uint32_t len[2], my_len;
     gsrt_span card = gsrt_ucx_card(transport);
     my_len = (uint32_t)card.len;
