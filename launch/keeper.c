@@ -381,7 +381,7 @@ int gsrt_keeper_run(char **argv)
                         .kill_at_ms = UINT64_MAX,
                         .continue_at_ms = UINT64_MAX,
                         .say_again_ms = UINT64_MAX};
-    if (!read_number("GSRT_RESTART_MAX", GSRT_RESTART_COUNT_MAX, &k->restart_max) ||
+    if (!read_number("GSRT_RESTART_MAX", GSRT_KEEPER_RESTARTS_MAX, &k->restart_max) ||
         !read_number("GSRT_RESTART_WINDOW_MS", UINT32_MAX, &k->window_ms))
         code = 1;
     else if (open_keeper(k))

@@ -24,7 +24,7 @@ typedef struct gsrt__keeper {
     sigset_t mask; /* of signals, before this one blocked some */
     uint32_t restart_max, window_ms;
     uint32_t restart_count;
-    uint64_t restarted_ms[GSRT_RESTART_COUNT_MAX]; /* when; a ring */
+    uint64_t restarted_ms[GSRT_KEEPER_RESTARTS_MAX]; /* when; a ring */
     int signals, listener, worker_listener;
     uint16_t port, worker_port;
     gsrt_place place; /* of this host */
