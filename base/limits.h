@@ -85,6 +85,16 @@
 #define GSRT_FLUSH_MS 5000                 /* ms a finishing rank waits for its sends to leave */
 #define GSRT_TIMEOUT_NS_MAX (1ull << 60)   /* ns, about 36 years: the longest timer or call; sums cannot wrap */
 
+/* faults and healing */
+#define GSRT_FAULT_COUNT_MAX 256             /* faults of one scenario: looked through at each event */
+#define GSRT_FAULT_TIMES_MAX 64              /* kills of one rank by one fault */
+#define GSRT_FAULT_SIDE_COUNT_MAX 255        /* groups of one partition: a byte says which */
+#define GSRT_FAULT_SECONDS_MAX 1000000       /* s, 11 days: a fault's time or duration; doubles hold its ns exactly */
+#define GSRT_FAULT_FACTOR_MAX 1000000        /* how many times slower a rank becomes */
+#define GSRT_FAULT_EPOCH_MAX 1000000         /* number of the view that a fault waits for */
+#define GSRT_RANK_RESTART_COUNT_MAX 64       /* next incarnations of one rank within the window */
+#define GSRT_RANK_RESTART_WINDOW_S_MAX 86400 /* s, a day: that window */
+
 #if GSRT_RANK_COUNT_MAX > 65535
 #error "GSRT_RANK_COUNT_MAX: an actor's address holds the birth rank in 16 bits"
 #endif
@@ -93,6 +103,9 @@
 #endif
 #if GSRT_SENDS_IN_FLIGHT_MAX >= 256
 #error "GSRT_SENDS_IN_FLIGHT_MAX: past UCX's shared-memory FIFO a dead peer can leave sends pending for ever"
+#endif
+#if GSRT_FAULT_SIDE_COUNT_MAX > 255
+#error "GSRT_FAULT_SIDE_COUNT_MAX: the side of a rank is a byte, 0 for those that no group names"
 #endif
 #if GSRT_GROUP_RANKS_MAX > 64
 #error "GSRT_GROUP_RANKS_MAX: member sets are 64-bit masks"
