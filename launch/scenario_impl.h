@@ -47,6 +47,9 @@ typedef struct gsrt__field {
 /* Read `node`, which must be a mapping, into `object` by fields[count]. GSRT_OK | GSRT_EINPUT | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt__read_mapping(gsrt__reader *reader, const gsrt_yaml_node *node,
                                                const gsrt__field *fields, size_t count, void *object);
+/* The same for an array of fields. */
+#define GSRT__READ_FIELDS(reader, node, fields, object)                                                                \
+    gsrt__read_mapping(reader, node, fields, sizeof(fields) / sizeof((fields)[0]), object)
 
 /* Read one value into `object` by its field. */
 GSRT_MUST_CHECK gsrt_status gsrt__read_field(gsrt__reader *reader, const gsrt_yaml_node *node, const gsrt__field *field,
@@ -77,6 +80,12 @@ enum { GSRT__FOUND_BYTES_MAX = 128 };
 /* Lengthen and shorten the reader's path. key or, when it is NULL, [index]. Returns what to give to leave. */
 size_t gsrt__path_enter(gsrt__reader *reader, const char *key, uint32_t index);
 void gsrt__path_leave(gsrt__reader *reader, size_t mark);
+
+/* faults: and healing: (launch/scenario_faults.c); object is the gsrt_scenario. */
+GSRT_MUST_CHECK gsrt_status gsrt__scenario_read_faults(gsrt__reader *reader, const gsrt_yaml_node *node, void *object);
+GSRT_MUST_CHECK gsrt_status gsrt__scenario_read_healing(gsrt__reader *reader, const gsrt_yaml_node *node, void *object);
+/* Do the faults fit the workload? When all of `root` has been read, because keys stand in any order. */
+GSRT_MUST_CHECK gsrt_status gsrt__scenario_check_faults(gsrt__reader *reader, const gsrt_yaml_node *root);
 
 /* The root of a scenario, version and all (launch/scenario_keys.c). */
 GSRT_MUST_CHECK gsrt_status gsrt__scenario_read_root(gsrt__reader *reader, const gsrt_yaml_node *root);

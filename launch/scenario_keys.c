@@ -1,12 +1,9 @@
-/* Every key of a scenario, in tables; docs/scenario.md and docs/schemas/scenario.schema.json say the same, and a test
- * compares them. */
+/* Every key of a scenario, in tables, here and in launch/scenario_faults.c; docs/scenario.md and
+ * docs/schemas/scenario.schema.json say the same, and a test compares them. */
 #include "base/limits.h"
 #include "launch/scenario_impl.h"
 
 #include <inttypes.h>
-
-#define READ_FIELDS(reader, node, fields, object)                                                                      \
-    gsrt__read_mapping(reader, node, fields, sizeof(fields) / sizeof((fields)[0]), object)
 
 /* ---- workload ---- */
 
@@ -36,7 +33,7 @@ static gsrt_status read_request(gsrt__reader *reader, const gsrt_yaml_node *node
     request->place = gsrt_arena_copy_text(&reader->scenario->arena, reader->path, reader->path_len);
     if (request->place == NULL)
         return GSRT_ENOMEM;
-    gsrt_status status = READ_FIELDS(reader, node, request_fields, request);
+    gsrt_status status = GSRT__READ_FIELDS(reader, node, request_fields, request);
     if (status != GSRT_OK)
         return status;
     if (request->prompt != NULL && request->prompt_tokens != NULL)
@@ -64,7 +61,7 @@ static const gsrt__field workload_fields[] = {
 
 static gsrt_status read_workload(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return READ_FIELDS(reader, node, workload_fields, object);
+    return GSRT__READ_FIELDS(reader, node, workload_fields, object);
 }
 
 /* ---- plan ---- */
@@ -122,7 +119,7 @@ static const gsrt__field stage_fields[] = {
 static gsrt_status read_stage(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_plan_stage *stage = object;
-    gsrt_status status = READ_FIELDS(reader, node, stage_fields, stage);
+    gsrt_status status = GSRT__READ_FIELDS(reader, node, stage_fields, stage);
     if (status != GSRT_OK)
         return status;
     const gsrt_yaml_node *split = gsrt_yaml_find(node, "split");
@@ -183,7 +180,7 @@ static gsrt_status read_plan(gsrt__reader *reader, const gsrt_yaml_node *node, v
 {
     gsrt_scenario *scenario = object;
     scenario->plan = gsrt_plan_create(0);
-    return scenario->plan == NULL ? GSRT_ENOMEM : READ_FIELDS(reader, node, plan_fields, scenario->plan);
+    return scenario->plan == NULL ? GSRT_ENOMEM : GSRT__READ_FIELDS(reader, node, plan_fields, scenario->plan);
 }
 
 /* ---- contract, verify, output ---- */
@@ -218,7 +215,7 @@ static const gsrt__field output_fields[] = {
 
 static gsrt_status read_output(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return READ_FIELDS(reader, node, output_fields, object);
+    return GSRT__READ_FIELDS(reader, node, output_fields, object);
 }
 
 /* ---- runtime, fleet, twin ---- */
@@ -236,7 +233,7 @@ static const gsrt__field runtime_fields[] = {
 
 static gsrt_status read_runtime(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return READ_FIELDS(reader, node, runtime_fields, object);
+    return GSRT__READ_FIELDS(reader, node, runtime_fields, object);
 }
 
 static const gsrt__field device_fields[] = {
@@ -247,7 +244,7 @@ static const gsrt__field device_fields[] = {
 
 static gsrt_status read_device(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return READ_FIELDS(reader, node, device_fields, object);
+    return GSRT__READ_FIELDS(reader, node, device_fields, object);
 }
 
 static gsrt_status read_devices(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
@@ -279,7 +276,7 @@ static const gsrt__field fleet_fields[] = {
 
 static gsrt_status read_fleet(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return READ_FIELDS(reader, node, fleet_fields, object);
+    return GSRT__READ_FIELDS(reader, node, fleet_fields, object);
 }
 
 static const gsrt__field link_fields[] = {
@@ -290,7 +287,7 @@ static const gsrt__field link_fields[] = {
 static gsrt_status read_link(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_scenario *scenario = object;
-    return READ_FIELDS(reader, node, link_fields, &scenario->link);
+    return GSRT__READ_FIELDS(reader, node, link_fields, &scenario->link);
 }
 
 static const gsrt__field twin_fields[] = {
@@ -302,7 +299,7 @@ static const gsrt__field twin_fields[] = {
 
 static gsrt_status read_twin(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return READ_FIELDS(reader, node, twin_fields, object);
+    return GSRT__READ_FIELDS(reader, node, twin_fields, object);
 }
 
 /* ---- root ---- */
@@ -361,6 +358,8 @@ static const gsrt__field root_fields[] = {
     {"plan", GSRT__FIELD_CALL, 0, 0, 0, read_plan, "{stages: [{layers: [FIRST, LAST], ranks: [0]}]}"},
     {"verify", GSRT__FIELD_CALL, 0, 0, 0, read_verify, NULL},
     {"output", GSRT__FIELD_CALL, 0, 0, 0, read_output, NULL},
+    {"faults", GSRT__FIELD_CALL, 0, 0, 0, gsrt__scenario_read_faults, NULL},
+    {"healing", GSRT__FIELD_CALL, 0, 0, 0, gsrt__scenario_read_healing, NULL},
     {"runtime", GSRT__FIELD_CALL, 0, 0, 0, read_runtime, NULL},
     {"fleet", GSRT__FIELD_CALL, 0, 0, 0, read_fleet, NULL},
     {"twin", GSRT__FIELD_CALL, 0, 0, 0, read_twin, NULL},
@@ -369,5 +368,7 @@ static const gsrt__field root_fields[] = {
 gsrt_status gsrt__scenario_read_root(gsrt__reader *reader, const gsrt_yaml_node *root)
 {
     gsrt_status status = check_version(reader, root);
-    return status == GSRT_OK ? READ_FIELDS(reader, root, root_fields, reader->scenario) : status;
+    if (status == GSRT_OK)
+        status = GSRT__READ_FIELDS(reader, root, root_fields, reader->scenario);
+    return status == GSRT_OK ? gsrt__scenario_check_faults(reader, root) : status;
 }

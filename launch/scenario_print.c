@@ -92,6 +92,62 @@ static void put_plan(printer *p, const gsrt_plan *plan)
     put(p, "\n");
 }
 
+/* The ranks of each side in their order: the same sides, whoever wrote them in another. */
+static void put_sides(printer *p, const uint8_t *sides)
+{
+    uint32_t side_count = 0;
+    for (uint32_t rank = 0; rank < GSRT_RANK_COUNT_MAX; rank++)
+        side_count = sides[rank] > side_count ? sides[rank] : side_count;
+    for (uint32_t side = 1; side <= side_count; side++) {
+        uint32_t ranks[GSRT_RANK_COUNT_MAX], count = 0;
+        for (uint32_t rank = 0; rank < GSRT_RANK_COUNT_MAX; rank++) {
+            if (sides[rank] == side)
+                ranks[count++] = rank;
+        }
+        put_u32s(p, side == 1 ? "[" : ", ", ranks, count);
+    }
+    put(p, "]");
+}
+
+static void put_fault(printer *p, const gsrt_fault *fault)
+{
+    put(p, "  - {");
+    put(p, gsrt_fault_kind_name(fault->kind));
+    if (fault->kind == GSRT_FAULT_PARTITION) {
+        put(p, ": ");
+        put_sides(p, fault->sides);
+    } else {
+        put_u64(p, ": ", fault->rank);
+    }
+    if (fault->kind == GSRT_FAULT_SLOW)
+        put_real(p, ", factor: ", fault->factor);
+    if (fault->kind == GSRT_FAULT_KILL)
+        put_u64(p, ", times: ", fault->times);
+    else
+        put_real(p, ", for: ", (double)fault->duration_ns / 1e9);
+    switch (fault->trigger) {
+    case GSRT_FAULT_AT_TOKEN:
+        put_u64(p, ", when: {request: ", fault->request);
+        put_u64(p, ", token: ", fault->token);
+        break;
+    case GSRT_FAULT_AT_TIME: put_real(p, ", when: {seconds: ", (double)fault->at_ns / 1e9); break;
+    case GSRT_FAULT_AT_VIEW: put_u64(p, ", when: {view: ", fault->epoch); break;
+    }
+    put(p, "}}\n");
+}
+
+static void put_faults(printer *p, const gsrt_scenario *scenario)
+{
+    put(p, scenario->fault_count == 0 ? "faults: []\n" : "faults:\n");
+    for (uint32_t i = 0; i < scenario->fault_count; i++)
+        put_fault(p, &scenario->faults[i]);
+    put_u64(p, "healing:\n  restarts: ", scenario->restart_max);
+    put_real(p, "\n  restart_window_s: ", scenario->restart_window_ms / 1e3);
+    put(p, "\n  prefer: ");
+    put(p, gsrt_prefer_name(scenario->prefer));
+    put(p, "\n");
+}
+
 static void put_runtime(printer *p, const gsrt_scenario *scenario)
 {
     put_u64(p, "runtime:\n  threads: ", scenario->thread_count);
@@ -150,6 +206,7 @@ gsrt_status gsrt_scenario_print(const gsrt_scenario *scenario, gsrt_buffer *out)
         put_text(&p, "output: {logits: ", scenario->logits_file);
         put(&p, "}\n");
     }
+    put_faults(&p, scenario);
     put_runtime(&p, scenario);
     put_fleet(&p, scenario);
     put_twin(&p, scenario);

@@ -1,0 +1,308 @@
+/* The keys of a scenario's faults and of healing. */
+#include "base/limits.h"
+#include "launch/scenario_impl.h"
+
+#include <inttypes.h>
+
+static const char *const prefer_words[] = {"auto", "in_place", "spare", "reshape"};
+
+const char *gsrt_prefer_name(gsrt_prefer prefer)
+{
+    return prefer_words[prefer];
+}
+
+static gsrt_status read_seconds(gsrt__reader *reader, const gsrt_yaml_node *node, double min, double max, double *out)
+{
+    const gsrt__field field = {NULL, GSRT__FIELD_F64, 0, min, max, NULL, NULL};
+    return gsrt__read_field(reader, node, &field, out);
+}
+
+static gsrt_status read_ns(gsrt__reader *reader, const gsrt_yaml_node *node, double min, uint64_t *out)
+{
+    double seconds;
+    gsrt_status status = read_seconds(reader, node, min, GSRT_FAULT_SECONDS_MAX, &seconds);
+    if (status == GSRT_OK)
+        *out = (uint64_t)(seconds * 1e9 + 0.5);
+    return status;
+}
+
+/* Refuse the value of `key` in the mapping `node`, at its own place. */
+static gsrt_status refuse_key(gsrt__reader *reader, const gsrt_yaml_node *node, const char *key, const char *what)
+{
+    size_t mark = gsrt__path_enter(reader, key, 0);
+    gsrt_status status = gsrt__refuse(reader, gsrt_yaml_find(node, key), "%s", what);
+    gsrt__path_leave(reader, mark);
+    return status;
+}
+
+/* ---- when ---- */
+
+static gsrt_status read_at(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    gsrt_fault *fault = object;
+    return read_ns(reader, node, 0, &fault->at_ns);
+}
+
+static const gsrt__field moment_fields[] = {
+    {"request", GSRT__FIELD_U32, offsetof(gsrt_fault, request), 0, GSRT_REQUEST_COUNT_MAX - 1, NULL, NULL},
+    {"token", GSRT__FIELD_U32, offsetof(gsrt_fault, token), 1, GSRT_CONTEXT_MAX, NULL, NULL},
+    {"seconds", GSRT__FIELD_CALL, 0, 0, 0, read_at, NULL},
+    {"view", GSRT__FIELD_U32, offsetof(gsrt_fault, epoch), 2, GSRT_FAULT_EPOCH_MAX, NULL, NULL},
+};
+
+static gsrt_status read_when(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    gsrt_fault *fault = object;
+    gsrt_status status = GSRT__READ_FIELDS(reader, node, moment_fields, fault);
+    if (status != GSRT_OK)
+        return status;
+    bool has_request = gsrt_yaml_find(node, "request") != NULL, has_token = gsrt_yaml_find(node, "token") != NULL;
+    bool has_time = gsrt_yaml_find(node, "seconds") != NULL, has_view = gsrt_yaml_find(node, "view") != NULL;
+    bool is_of_token = has_request || has_token;
+    if (is_of_token + has_time + has_view == 0)
+        return gsrt__refuse(reader, node, "names no moment; add 'request: R, token: N', 'seconds: S' or 'view: E'");
+    if (is_of_token + has_time + has_view > 1)
+        return gsrt__refuse(reader, node, "has both '%s' and '%s'; keep one of them",
+                            !is_of_token  ? "seconds"
+                            : has_request ? "request"
+                                          : "token",
+                            is_of_token && has_time ? "seconds" : "view");
+    if (is_of_token && !(has_request && has_token))
+        return gsrt__refuse(reader, node, "key '%s' is missing; add '%s'", has_request ? "token" : "request",
+                            has_request ? "token: 1" : "request: 0");
+    fault->trigger = is_of_token ? GSRT_FAULT_AT_TOKEN : has_time ? GSRT_FAULT_AT_TIME : GSRT_FAULT_AT_VIEW;
+    return GSRT_OK;
+}
+
+/* ---- what ---- */
+
+static gsrt_status read_rank(gsrt__reader *reader, const gsrt_yaml_node *node, gsrt_fault *fault, gsrt_fault_kind kind)
+{
+    static const gsrt__field field = {
+        NULL, GSRT__FIELD_U32, offsetof(gsrt_fault, rank), 0, GSRT_RANK_COUNT_MAX - 1, NULL, NULL};
+    fault->kind = kind;
+    return gsrt__read_field(reader, node, &field, fault);
+}
+
+static gsrt_status read_kill(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    return read_rank(reader, node, object, GSRT_FAULT_KILL);
+}
+
+static gsrt_status read_stop(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    return read_rank(reader, node, object, GSRT_FAULT_STOP);
+}
+
+static gsrt_status read_slow(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    return read_rank(reader, node, object, GSRT_FAULT_SLOW);
+}
+
+/* Of a partition. */
+typedef struct group {
+    const uint32_t *ranks; /* [count] */
+    uint32_t count;
+} group;
+
+static gsrt_status read_group(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    group *g = object;
+    return gsrt__read_u32s(reader, node, &reader->scenario->arena, GSRT_RANK_COUNT_MAX - 1, 1, GSRT_RANK_COUNT_MAX,
+                           &g->ranks, &g->count);
+}
+
+/* Put the ranks of group number `index` of the sequence `node` on side index + 1. */
+static gsrt_status take_side(gsrt__reader *reader, const gsrt_yaml_node *node, const group *g, uint32_t index,
+                             uint8_t *sides)
+{
+    gsrt_status status = GSRT_OK;
+    size_t group_mark = gsrt__path_enter(reader, NULL, index);
+    const gsrt_yaml_node *child = node->child_first;
+    for (uint32_t i = 0; i < g->count && status == GSRT_OK; i++, child = child->next) {
+        uint8_t *side = &sides[g->ranks[i]];
+        size_t mark = gsrt__path_enter(reader, NULL, i);
+        if (*side == index + 1)
+            status = gsrt__refuse(reader, child, "rank %" PRIu32 " is named twice; name it once", g->ranks[i]);
+        else if (*side != 0)
+            status = gsrt__refuse(reader, child, "rank %" PRIu32 " is already in group %d; put each rank on one side",
+                                  g->ranks[i], *side - 1);
+        gsrt__path_leave(reader, mark);
+        *side = (uint8_t)(index + 1);
+    }
+    gsrt__path_leave(reader, group_mark);
+    return status;
+}
+
+static gsrt_status read_partition(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    gsrt_fault *fault = object;
+    void *items;
+    uint32_t count;
+    gsrt_arena *arena = &reader->scenario->arena;
+    gsrt_status status =
+        gsrt__read_items(reader, node, arena, sizeof(group), 1, GSRT_FAULT_SIDE_COUNT_MAX, read_group, &items, &count);
+    if (status != GSRT_OK)
+        return status;
+    uint8_t *sides = gsrt_arena_take(arena, GSRT_RANK_COUNT_MAX, sizeof *sides);
+    if (sides == NULL)
+        return GSRT_ENOMEM;
+    const group *groups = items;
+    const gsrt_yaml_node *child = node->child_first;
+    for (uint32_t i = 0; i < count && status == GSRT_OK; i++, child = child->next)
+        status = take_side(reader, child, &groups[i], i, sides);
+    fault->kind = GSRT_FAULT_PARTITION;
+    fault->sides = sides;
+    return status;
+}
+
+/* ---- a fault ---- */
+
+static gsrt_status read_duration(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    gsrt_fault *fault = object;
+    return read_ns(reader, node, 1e-3, &fault->duration_ns);
+}
+
+static const gsrt__field fault_fields[] = {
+    {"kill", GSRT__FIELD_CALL, 0, 0, 0, read_kill, NULL},
+    {"stop", GSRT__FIELD_CALL, 0, 0, 0, read_stop, NULL},
+    {"partition", GSRT__FIELD_CALL, 0, 0, 0, read_partition, NULL},
+    {"slow", GSRT__FIELD_CALL, 0, 0, 0, read_slow, NULL},
+    {"factor", GSRT__FIELD_F64, offsetof(gsrt_fault, factor), 1, GSRT_FAULT_FACTOR_MAX, NULL, NULL},
+    {"for", GSRT__FIELD_CALL, 0, 0, 0, read_duration, NULL},
+    {"times", GSRT__FIELD_U32, offsetof(gsrt_fault, times), 1, GSRT_FAULT_TIMES_MAX, NULL, NULL},
+    {"when", GSRT__FIELD_CALL, 0, 0, 0, read_when, "{seconds: 1}"},
+};
+
+/* Exactly one of the first keys of fault_fields. */
+static gsrt_status check_kind(gsrt__reader *reader, const gsrt_yaml_node *node)
+{
+    static const char *const kinds[] = {"kill", "stop", "partition", "slow"};
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (gsrt_yaml_find(node, kinds[i]) == NULL)
+            continue;
+        if (first != NULL)
+            return gsrt__refuse(reader, node, "has both '%s' and '%s'; give each its own item", first, kinds[i]);
+        first = kinds[i];
+    }
+    if (first == NULL)
+        return gsrt__refuse(reader, node,
+                            "does nothing; add 'kill: RANK', 'stop: RANK', 'slow: RANK' or 'partition: [[RANK]]'");
+    return GSRT_OK;
+}
+
+/* Keys that the kind needs, and keys that it has no use for. */
+static gsrt_status check_keys(gsrt__reader *reader, const gsrt_yaml_node *node, gsrt_fault *fault)
+{
+    bool has_for = gsrt_yaml_find(node, "for") != NULL, has_factor = gsrt_yaml_find(node, "factor") != NULL;
+    bool has_times = gsrt_yaml_find(node, "times") != NULL;
+    bool is_kill = fault->kind == GSRT_FAULT_KILL, is_slow = fault->kind == GSRT_FAULT_SLOW;
+    if (is_kill && has_for)
+        return refuse_key(reader, node, "for", "a kill is over at once; remove it");
+    if (!is_kill && has_times)
+        return refuse_key(reader, node, "times", "only a kill can be done again; remove it, or add another item");
+    if (!is_slow && has_factor)
+        return refuse_key(reader, node, "factor", "only 'slow' has a factor; remove it");
+    if (!is_kill && !has_for)
+        return gsrt__refuse(reader, node, "key 'for' is missing; add 'for: SECONDS'");
+    if (is_slow && !has_factor)
+        return gsrt__refuse(reader, node, "key 'factor' is missing; add 'factor: 2'");
+    if (is_slow && fault->factor <= 1)
+        return refuse_key(reader, node, "factor", "must be above 1: how many times longer the rank takes");
+    if (is_kill && !has_times)
+        fault->times = 1;
+    return GSRT_OK;
+}
+
+static gsrt_status read_fault(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    gsrt_status status = GSRT__READ_FIELDS(reader, node, fault_fields, object);
+    if (status == GSRT_OK)
+        status = check_kind(reader, node);
+    return status == GSRT_OK ? check_keys(reader, node, object) : status;
+}
+
+gsrt_status gsrt__scenario_read_faults(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    gsrt_scenario *scenario = object;
+    void *items;
+    gsrt_status status = gsrt__read_items(reader, node, &scenario->arena, sizeof *scenario->faults, 0,
+                                          GSRT_FAULT_COUNT_MAX, read_fault, &items, &scenario->fault_count);
+    if (status == GSRT_OK)
+        scenario->faults = items;
+    return status;
+}
+
+/* Is there such a request, and can it have so many tokens? */
+static gsrt_status check_moment(gsrt__reader *reader, const gsrt_yaml_node *when, const gsrt_fault *fault)
+{
+    const gsrt_scenario *scenario = reader->scenario;
+    bool is_known = fault->request < scenario->request_count;
+    if (is_known && fault->token <= scenario->requests[fault->request].max_tokens)
+        return GSRT_OK;
+    const char *key = is_known ? "token" : "request";
+    size_t mark = gsrt__path_enter(reader, key, 0);
+    const gsrt_yaml_node *node = gsrt_yaml_find(when, key);
+    gsrt_status status =
+        is_known ? gsrt__refuse(reader, node, "%s has at most %" PRIu32 " tokens; name one of them",
+                                scenario->requests[fault->request].place, scenario->requests[fault->request].max_tokens)
+                 : gsrt__refuse(reader, node, "there is no request %" PRIu32 "; the last one is %" PRIu32,
+                                fault->request, scenario->request_count - 1);
+    gsrt__path_leave(reader, mark);
+    return status;
+}
+
+gsrt_status gsrt__scenario_check_faults(gsrt__reader *reader, const gsrt_yaml_node *root)
+{
+    const gsrt_yaml_node *list = gsrt_yaml_find(root, "faults");
+    gsrt_status status = GSRT_OK;
+    size_t mark = gsrt__path_enter(reader, "faults", 0);
+    const gsrt_yaml_node *child = list == NULL ? NULL : list->child_first;
+    for (uint32_t i = 0; child != NULL && status == GSRT_OK; i++, child = child->next) {
+        const gsrt_fault *fault = &reader->scenario->faults[i];
+        size_t item_mark = gsrt__path_enter(reader, NULL, i);
+        size_t when_mark = gsrt__path_enter(reader, "when", 0);
+        if (fault->trigger == GSRT_FAULT_AT_TOKEN)
+            status = check_moment(reader, gsrt_yaml_find(child, "when"), fault);
+        gsrt__path_leave(reader, when_mark);
+        gsrt__path_leave(reader, item_mark);
+    }
+    gsrt__path_leave(reader, mark);
+    return status;
+}
+
+/* ---- healing ---- */
+
+static gsrt_status read_window(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    gsrt_scenario *scenario = object;
+    double seconds;
+    gsrt_status status = read_seconds(reader, node, 1e-3, GSRT_RANK_RESTART_WINDOW_S_MAX, &seconds);
+    if (status == GSRT_OK)
+        scenario->restart_window_ms = (uint32_t)(seconds * 1e3 + 0.5);
+    return status;
+}
+
+static gsrt_status read_prefer(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    gsrt_scenario *scenario = object;
+    size_t index;
+    gsrt_status status =
+        gsrt__read_word(reader, node, prefer_words, sizeof prefer_words / sizeof prefer_words[0], &index);
+    if (status == GSRT_OK)
+        scenario->prefer = (gsrt_prefer)index;
+    return status;
+}
+
+static const gsrt__field healing_fields[] = {
+    {"restarts", GSRT__FIELD_U32, offsetof(gsrt_scenario, restart_max), 0, GSRT_RANK_RESTART_COUNT_MAX, NULL, NULL},
+    {"restart_window_s", GSRT__FIELD_CALL, 0, 0, 0, read_window, NULL},
+    {"prefer", GSRT__FIELD_CALL, 0, 0, 0, read_prefer, NULL},
+};
+
+gsrt_status gsrt__scenario_read_healing(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    return GSRT__READ_FIELDS(reader, node, healing_fields, object);
+}
