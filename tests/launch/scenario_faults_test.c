@@ -6,6 +6,7 @@
 #include "tests/unit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static const char BEGIN[] = "gsrt: 1\n"
                             "name: a\n"
@@ -283,6 +284,21 @@ START_TEST(round_trip)
 }
 END_TEST
 
+START_TEST(shipped)
+{
+    const char *source = getenv("GSRT_SRCDIR");
+    char path[4096];
+    gsrt_diag diag = {0};
+    gsrt_scenario *scenario = NULL;
+    (void)snprintf(path, sizeof path, "%s/scenarios/faulted-cluster.yaml", source != NULL ? source : ".");
+    ck_assert_msg(gsrt_scenario_read(path, NULL, 0, &scenario, &diag) == GSRT_OK, "%s", diag.text);
+    ck_assert_uint_eq(scenario->fault_count, 2);
+    ck_assert_msg(gsrt_faults_check(scenario->faults, 2, gsrt_plan_rank_count(scenario->plan), path, &diag) == GSRT_OK,
+                  "%s", diag.text);
+    (void)gsrt_scenario_free(scenario);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {every_kind_and_moment,
@@ -293,6 +309,7 @@ int main(void)
                             moments,
                             too_many,
                             healing,
-                            round_trip};
+                            round_trip,
+                            shipped};
     return unit_run("scenario faults", tests, sizeof tests / sizeof tests[0]);
 }
