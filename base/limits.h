@@ -68,6 +68,13 @@
 #define GSRT_TRACE_FRAME_BYTES_MAX (1u << 20) /* one frame of a trace */
 #define GSRT_TRACE_FLUSH_BYTES (64u << 10)    /* frames gathered before a write: half of what stays cached */
 
+/* incidents */
+#define GSRT_INCIDENT_COUNT_MAX 4096   /* incidents of one run */
+#define GSRT_INCIDENT_ENTRIES_MAX 1024 /* timeline of one incident; later ones are counted */
+#define GSRT_INCIDENT_WAYS_MAX 64      /* ways back that were considered in one incident; later ones are counted */
+#define GSRT_INCIDENT_DRILLS_MAX 256   /* faults ordered and not seen yet; the oldest is forgotten */
+#define GSRT_INCIDENT_TEXT_BYTES 160   /* one text of an incident, with its zero */
+
 /* actors */
 #define GSRT_ACTOR_COUNT_MAX 1048576       /* actors alive on one rank */
 #define GSRT_TIMER_COUNT_MAX 65536         /* timers armed on one rank */
