@@ -2,7 +2,8 @@
 
 Without any library: every key of launch/scenario_keys.c and launch/scenario_faults.c is a property of the scenario's schema, in the same mapping, and the
 other way round, and docs/scenario.md names it. With python3-jsonschema and python3-yaml: the schemas are schemas, the shipped
-scenarios are valid, the samples that report_test prints are valid. A run directory as argument is checked as well.
+scenarios are valid, the samples that report_test and incident_test print are valid. A run directory as argument is checked as
+well.
 """
 import os
 import re
@@ -103,7 +104,7 @@ def check_documents(root, run_directory):
     import jsonschema
     import yaml
     schemas, violations = {}, []
-    for name in ["scenario", "plan", "report", "tokens", "profile"]:
+    for name in ["scenario", "plan", "report", "tokens", "incident", "profile"]:
         path = "docs/schemas/%s.schema.json" % name
         if name == "profile" and not os.path.exists(os.path.join(root, path)):
             continue
@@ -126,14 +127,19 @@ def check_documents(root, run_directory):
             if value.get("name") != name[:-5]:
                 violations.append("scenarios/%s: its name is '%s'" % (name, value.get("name")))
     texts = {}
-    program = os.path.join(os.environ["GSRT_BUILDDIR"], "tests/launch/report_test")
-    for name in ["report", "plan", "tokens", "scenario"]:
-        done = subprocess.run([program, "--sample", name], stdout=subprocess.PIPE, check=True)
-        texts["sample of " + name] = (name, done.stdout.decode())
+    for program, names in [("tests/launch/report_test", ["report", "plan", "tokens", "scenario"]),
+                           ("tests/health/incident_test", ["incident", "incident-open", "incident-failed"])]:
+        for name in names:
+            done = subprocess.run([os.path.join(os.environ["GSRT_BUILDDIR"], program), "--sample", name],
+                                  stdout=subprocess.PIPE, check=True)
+            texts["sample of " + name] = (name.split("-")[0], done.stdout.decode())
     if run_directory:
         for name, file in [("report", "report.json"), ("plan", "plan.json"), ("tokens", "tokens.jsonl"),
                            ("scenario", "scenario.yaml")]:
             texts[os.path.join(run_directory, file)] = (name, house.read(run_directory, file))
+        incidents = os.path.join(run_directory, "incidents")
+        for file in sorted(os.listdir(incidents)) if os.path.isdir(incidents) else []:
+            texts[os.path.join(incidents, file)] = ("incident", house.read(incidents, file))
     for where, (name, text) in texts.items():
         if name == "scenario":
             values = [yaml.safe_load(text)]
