@@ -189,6 +189,20 @@ static json_t *backend_json(const gsrt_report_backend *backend)
     return o.value;
 }
 
+static json_t *failure_json(const gsrt_report_failure *failure)
+{
+    object o = object_start();
+    set_u64(&o, "incident", failure->incident);
+    set_text(&o, "kind", failure->kind);
+    set(&o, "ranks", numbers(failure->ranks, failure->rank_count));
+    set_measured(&o, "detected_ms", failure->detected_ms);
+    set_measured(&o, "recovered_ms", failure->recovered_ms);
+    set_u64(&o, "lost_tokens", failure->lost_tokens);
+    set_u64(&o, "recomputed_tokens", failure->recomputed_tokens);
+    set_text(&o, "method", failure->method);
+    return o.value;
+}
+
 static json_t *versions_json(const gsrt_report_versions *versions)
 {
     object o = object_start();
@@ -228,13 +242,15 @@ static json_t *model_json(const gsrt_report *report)
 
 static json_t *report_json(const gsrt_report *report)
 {
-    json_t *requests = json_array(), *ranks = json_array(), *backends = json_array();
+    json_t *requests = json_array(), *ranks = json_array(), *backends = json_array(), *failures = json_array();
     for (uint32_t i = 0; i < report->request_count; i++)
         requests = append(requests, request_json(&report->requests[i], i));
     for (uint32_t i = 0; i < report->rank_count; i++)
         ranks = append(ranks, rank_json(&report->ranks[i]));
     for (uint32_t i = 0; i < report->backend_count; i++)
         backends = append(backends, backend_json(&report->backends[i]));
+    for (uint32_t i = 0; i < report->failure_count; i++)
+        failures = append(failures, failure_json(&report->failures[i]));
     object o = object_start();
     set_text(&o, "schema", GSRT_REPORT_SCHEMA);
     set(&o, "exit", json_integer(report->exit_code));
@@ -247,6 +263,7 @@ static json_t *report_json(const gsrt_report *report)
     set(&o, "model", model_json(report));
     set(&o, "ranks", ranks);
     set(&o, "backends", backends);
+    set(&o, "failures", failures);
     set(&o, "versions", versions_json(&report->versions));
     set(&o, "times", times_json(&report->times));
     return o.value;

@@ -65,6 +65,18 @@ typedef struct gsrt_report_backend {
     double temperature_c;
 } gsrt_report_backend;
 
+/* An incident in short; incidents/NUMBER.json has it whole. */
+typedef struct gsrt_report_failure {
+    uint32_t incident;     /* its number */
+    const char *kind;      /* "killed", "stopped", "left", "link", "partition", "unknown" */
+    const uint32_t *ranks; /* [rank_count], each once */
+    uint32_t rank_count;
+    double detected_ms;  /* fault to first sight; < 0: nobody knows when the fault was */
+    double recovered_ms; /* fault, or first sight, to first new token; < 0: it has not recovered */
+    uint64_t lost_tokens, recomputed_tokens;
+    const char *method; /* "in_place", "spare", "reshaped", "full"; NULL: none was chosen */
+} gsrt_report_failure;
+
 typedef struct gsrt_report_versions {
     const char *gsrt, *numerics; /* never NULL; the others: NULL = unknown or not used */
     const char *git, *ucx, *mpi, *compiler;
@@ -93,6 +105,8 @@ typedef struct gsrt_report {
     uint32_t rank_count;
     const gsrt_report_backend *backends; /* [backend_count] */
     uint32_t backend_count;
+    const gsrt_report_failure *failures; /* [failure_count], in the order of their numbers */
+    uint32_t failure_count;
     gsrt_report_versions versions;
     gsrt_report_times times;
 } gsrt_report;

@@ -56,6 +56,19 @@ static const gsrt_report_backend backends[] = {
     {.rank = 3, .kind = "profile", .name = "npu", .is_simulated = true, .energy_j = 2.5, .temperature_c = 40.125},
 };
 
+static const uint32_t lost_ranks[] = {1, 2};
+static const gsrt_report_failure failures[] = {
+    {.incident = 1,
+     .kind = "killed",
+     .ranks = lost_ranks,
+     .rank_count = 2,
+     .detected_ms = 1.25,
+     .recovered_ms = 21.4,
+     .recomputed_tokens = 40,
+     .method = "spare"},
+    {.incident = 2, .kind = "unknown", .ranks = lost_ranks, .rank_count = 1, .detected_ms = -1, .recovered_ms = -1},
+};
+
 static gsrt_report sample(void)
 {
     return (gsrt_report){
@@ -71,6 +84,8 @@ static gsrt_report sample(void)
         .rank_count = 2,
         .backends = backends,
         .backend_count = 2,
+        .failures = failures,
+        .failure_count = 2,
         .versions = {.gsrt = "0.1.0", .numerics = "1", .compiler = "cc"},
         .times =
             {.started = "2026-01-02T03:04:05Z", .load_ms = 1, .generate_ms = 2.0004, .verify_ms = -1, .total_ms = 9},
@@ -129,6 +144,36 @@ START_TEST(what_is_in_a_report)
     ck_assert_ptr_null(json_object_get(json_array_get(json_object_get(value, "backends"), 0), "energy_j"));
     ck_assert_uint_eq(json_array_size(json_object_get(json_array_get(json_object_get(value, "requests"), 0), "tokens")),
                       3);
+    json_decref(value);
+}
+END_TEST
+
+START_TEST(failures_are_listed)
+{
+    gsrt_report report = sample();
+    json_t *value = written(&report), *detected, *recovered, *method;
+    int incident, first, second, lost, recomputed;
+    double detected_ms, recovered_ms;
+    const char *kind, *spare;
+    ck_assert_int_eq(json_unpack(value, "{s:[{s:i, s:s, s:[i, i], s:F, s:F, s:i, s:i, s:s}, {s:o, s:o, s:o}]}",
+                                 "failures", "incident", &incident, "kind", &kind, "ranks", &first, &second,
+                                 "detected_ms", &detected_ms, "recovered_ms", &recovered_ms, "lost_tokens", &lost,
+                                 "recomputed_tokens", &recomputed, "method", &spare, "detected_ms", &detected,
+                                 "recovered_ms", &recovered, "method", &method),
+                     0);
+    ck_assert(incident == 1 && first == 1 && second == 2 && lost == 0 && recomputed == 40);
+    ck_assert(detected_ms == 1.25 && recovered_ms == 21.4);
+    ck_assert_str_eq(kind, "killed");
+    ck_assert_str_eq(spare, "spare");
+    bool are_unknown = json_is_null(detected) && json_is_null(recovered) && json_is_null(method);
+    ck_assert(are_unknown);
+    json_decref(value);
+    report.failures = NULL;
+    report.failure_count = 0;
+    value = written(&report);
+    bool is_empty_list =
+        json_is_array(json_object_get(value, "failures")) && json_array_size(json_object_get(value, "failures")) == 0;
+    ck_assert(is_empty_list);
     json_decref(value);
 }
 END_TEST
@@ -269,7 +314,7 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--sample") == 0)
         return print_sample(argv[2]);
-    const TTest *tests[] = {what_is_in_a_report, a_run_that_failed_has_a_report, the_same_bytes_every_time, plan_file,
-                            verdicts};
+    const TTest *tests[] = {what_is_in_a_report,       failures_are_listed, a_run_that_failed_has_a_report,
+                            the_same_bytes_every_time, plan_file,           verdicts};
     return unit_run("report", tests, sizeof tests / sizeof tests[0]);
 }
