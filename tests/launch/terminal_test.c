@@ -247,6 +247,72 @@ START_TEST(colours_are_a_choice)
 }
 END_TEST
 
+START_TEST(faults_and_recoveries)
+{
+    gsrt_incident_fault faults[] = {
+        {.rank = 1,
+         .drill = GSRT_INCIDENT_KILLED,
+         .detector = GSRT_DETECTOR_SENTINEL,
+         .proof = GSRT_PROOF_DIED,
+         .fault_ns = 40 * MS,
+         .seen_ns = 41 * MS + 300000},
+        {.rank = 2,
+         .detector = GSRT_DETECTOR_SENTINEL,
+         .observer = 3,
+         .proof = GSRT_PROOF_DIED,
+         .fault_ns = GSRT_INCIDENT_UNKNOWN_NS,
+         .seen_ns = 42 * MS},
+        {.rank = 2, .detector = GSRT_DETECTOR_SILENCE, .proof = GSRT_PROOF_UNREACHABLE, .fault_ns = UINT64_MAX},
+    };
+    gsrt_incident_way ways[] = {
+        {.method = GSRT_METHOD_SPARE, .is_chosen = true, .why = "spare rank 3 took stage 0 member 1"},
+        {.method = GSRT_METHOD_FULL, .is_chosen = true, .why = "of a return"}};
+    gsrt_incident incident = {.number = 1,
+                              .state = GSRT_INCIDENT_RECOVERED,
+                              .method = GSRT_METHOD_SPARE,
+                              .faults = faults,
+                              .fault_count = 3,
+                              .ways = ways,
+                              .way_count = 2,
+                              .phase_ns = {1300000, 2 * MS, 9100000, 4 * MS, 5 * MS},
+                              .recomputed_tokens = 40};
+    screen s;
+    open_screen(&s, (gsrt_terminal_options){.is_quiet = true, .is_out_terminal = true, .is_err_terminal = true}, 1);
+    say(&s, 0, "Once");
+    gsrt_terminal_fault(&s.terminal, &incident, 0);
+    gsrt_terminal_recovery(&s.terminal, &incident);
+    close_screen(&s, "Once", "");
+    open_screen(&s, (gsrt_terminal_options){0}, 1);
+    for (uint32_t i = 0; i < 3; i++)
+        gsrt_terminal_fault(&s.terminal, &incident, i);
+    gsrt_terminal_recovery(&s.terminal, &incident);
+    faults[0].fault_ns = GSRT_INCIDENT_UNKNOWN_NS;
+    incident.phase_ns[GSRT_PHASE_DETECTION] = 0;
+    incident.way_count = 0;
+    incident.lost_tokens = 2;
+    gsrt_terminal_recovery(&s.terminal, &incident);
+    incident.state = GSRT_INCIDENT_FAILED;
+    gsrt_terminal_recovery(&s.terminal, &incident);
+    incident.state = GSRT_INCIDENT_NOT_NEEDED;
+    gsrt_terminal_recovery(&s.terminal, &incident);
+    close_screen(
+        &s, "",
+        "rank 1 was killed; seen after 1.3 ms\n"
+        "rank 2 died; seen by rank 3 (sentinel)\n"
+        "rank 2 was cut off; seen by rank 0 (silence)\n"
+        "recovered: spare rank 3 took stage 0 member 1 after 21.4 ms (detection 1.3, agreement 2.0, restart 9.1, "
+        "restoring 4.0, first token 5.0); 40 tokens computed again, none lost\n"
+        "recovered: spare after 20.1 ms (agreement 2.0, restart 9.1, restoring 4.0, first token 5.0); 40 tokens "
+        "computed again, 2 lost\n"
+        "incident 1: not recovered\n"
+        "incident 1: nothing to recover, every answer was complete\n");
+    open_screen(&s, (gsrt_terminal_options){.is_out_terminal = true, .is_err_terminal = true}, 1);
+    say(&s, 0, "Once");
+    gsrt_terminal_fault(&s.terminal, &incident, 1); /* not within the line of the text */
+    close_screen(&s, "Once", "\nrank 2 died; seen by rank 3 (sentinel)\n");
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {one_request_streams,
@@ -258,6 +324,7 @@ int main(void)
                             the_end,
                             with_json_nothing_else_is_on_standard_output,
                             errors_and_notes,
+                            faults_and_recoveries,
                             a_full_disk_is_noticed,
                             colours_are_a_choice};
     return unit_run("terminal", tests, sizeof tests / sizeof tests[0]);
