@@ -73,7 +73,8 @@
 #define GSRT_INCIDENT_ENTRIES_MAX 1024 /* timeline of one incident; later ones are counted */
 #define GSRT_INCIDENT_WAYS_MAX 64      /* ways back that were considered in one incident; later ones are counted */
 #define GSRT_INCIDENT_DRILLS_MAX 256   /* faults ordered and not seen yet; the oldest is forgotten */
-#define GSRT_INCIDENT_TEXT_BYTES 160   /* one text of an incident, with its zero */
+#define GSRT_INCIDENT_FILE_BYTES_MAX (4u << 20)
+#define GSRT_INCIDENT_TEXT_BYTES 160 /* one text of an incident, with its zero */
 
 /* actors */
 #define GSRT_ACTOR_COUNT_MAX 1048576       /* actors alive on one rank */

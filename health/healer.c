@@ -1,16 +1,5 @@
 #include "health/healer.h"
 
-const char *gsrt_heal_method_name(gsrt_heal_method method)
-{
-    switch (method) {
-    case GSRT_HEAL_FULL: return "full";
-    case GSRT_HEAL_IN_PLACE: return "in_place";
-    case GSRT_HEAL_SPARE: return "spare";
-    case GSRT_HEAL_RESHAPED: return "reshaped";
-    }
-    return "?";
-}
-
 /* What one row takes, in layers of one rank: each stage waits for the member with the largest share. In units of
  * 1/65536 of a layer, so that it is the same everywhere. */
 static uint64_t weight_of(const gsrt_plan *plan)
@@ -38,12 +27,12 @@ static uint64_t slowed_ns(const gsrt_heal_question *q, const gsrt_plan *plan)
     return extra * (steps < q->steps_left ? steps : q->steps_left);
 }
 
-static gsrt_heal_method cheapest(const gsrt_heal_answer *a)
+static gsrt_incident_method cheapest(const gsrt_heal_answer *a)
 {
-    gsrt_heal_method best = 0;
+    gsrt_incident_method best = 0;
     for (int m = 1; m < GSRT_HEAL_METHOD_COUNT; m++) {
         if (a->is_possible[m] && (best == 0 || a->loss_ns[m] < a->loss_ns[best]))
-            best = (gsrt_heal_method)m;
+            best = (gsrt_incident_method)m;
     }
     return best;
 }
@@ -60,16 +49,16 @@ gsrt_status gsrt_heal(const gsrt_heal_question *q, gsrt_heal_answer *out)
         return status;
     uint64_t once = q->take_ns + q->recompute_ns, at_return = q->is_last ? 0 : once;
     if (status == GSRT_OK && way == GSRT_WAY_FULL) {
-        a.is_possible[GSRT_HEAL_FULL] = true;
-        a.loss_ns[GSRT_HEAL_FULL] = once;
+        a.is_possible[GSRT_METHOD_FULL] = true;
+        a.loss_ns[GSRT_METHOD_FULL] = once;
     } else if (status == GSRT_OK) {
-        gsrt_heal_method method = way == GSRT_WAY_SPARE ? GSRT_HEAL_SPARE : GSRT_HEAL_RESHAPED;
+        gsrt_incident_method method = way == GSRT_WAY_SPARE ? GSRT_METHOD_SPARE : GSRT_METHOD_RESHAPED;
         a.is_possible[method] = true;
         a.loss_ns[method] = once + at_return + (way == GSRT_WAY_RESHAPED ? slowed_ns(q, plan) : 0);
     }
-    if (!q->is_last && !a.is_possible[GSRT_HEAL_FULL]) {
-        a.is_possible[GSRT_HEAL_IN_PLACE] = true;
-        a.loss_ns[GSRT_HEAL_IN_PLACE] = q->respawn_ns + once;
+    if (!q->is_last && !a.is_possible[GSRT_METHOD_FULL]) {
+        a.is_possible[GSRT_METHOD_IN_PLACE] = true;
+        a.loss_ns[GSRT_METHOD_IN_PLACE] = q->respawn_ns + once;
     }
     a.method = q->prefer != 0 && a.is_possible[q->prefer] ? q->prefer : cheapest(&a);
     if (status == GSRT_OK)

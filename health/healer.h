@@ -13,32 +13,26 @@
 #ifndef GSRT_HEALTH_HEALER_H
 #define GSRT_HEALTH_HEALER_H
 
+#include "health/incident.h"
 #include "placement/fallback.h"
 
-typedef enum gsrt_heal_method {
-    GSRT_HEAL_FULL = 1, /* nobody with a role is missing: nothing to choose */
-    GSRT_HEAL_IN_PLACE,
-    GSRT_HEAL_SPARE,
-    GSRT_HEAL_RESHAPED,
-} gsrt_heal_method;
-enum { GSRT_HEAL_METHOD_COUNT = 5 };                        /* of arrays by method; 0 is none */
-const char *gsrt_heal_method_name(gsrt_heal_method method); /* "full", "in_place", "spare", "reshaped"; static */
+enum { GSRT_HEAL_METHOD_COUNT = GSRT_METHOD_FULL + 1 }; /* of arrays by method; 0 is none */
 
 typedef struct gsrt_heal_question {
     const gsrt_plan *full; /* checked; borrowed */
     const bool *is_there;  /* [rank_count]: without the lost */
     uint32_t rank_count;
-    bool is_last;            /* no next incarnation of the lost one comes */
-    gsrt_heal_method prefer; /* chosen where it is possible; 0: by predicted time */
-    uint64_t respawn_ns;     /* from a death until the next incarnation has joined */
-    uint64_t take_ns;        /* from a view until every member has its part */
-    uint64_t recompute_ns;   /* of the positions whose KV is lost */
-    uint64_t step_ns;        /* a step of the full plan; 0: unknown */
-    uint32_t steps_left;     /* of the run */
+    bool is_last;                /* no next incarnation of the lost one comes */
+    gsrt_incident_method prefer; /* chosen where it is possible; 0: by predicted time */
+    uint64_t respawn_ns;         /* from a death until the next incarnation has joined */
+    uint64_t take_ns;            /* from a view until every member has its part */
+    uint64_t recompute_ns;       /* of the positions whose KV is lost */
+    uint64_t step_ns;            /* a step of the full plan; 0: unknown */
+    uint32_t steps_left;         /* of the run */
 } gsrt_heal_question;
 
 typedef struct gsrt_heal_answer {
-    gsrt_heal_method method;
+    gsrt_incident_method method;
     bool is_possible[GSRT_HEAL_METHOD_COUNT];
     uint64_t loss_ns[GSRT_HEAL_METHOD_COUNT]; /* of those that are possible */
 } gsrt_heal_answer;

@@ -191,8 +191,9 @@ static void step(gsrt_actor *self, gsrt_member *m, gsrt_membership_event *event)
 
 /* ---- events ---- */
 
-static void suspect(gsrt_actor *self, gsrt_member *m, uint32_t rank)
+static void suspect(gsrt_actor *self, gsrt_member *m, uint32_t rank, gsrt_status why)
 {
+    m->suspected_why = why;
     gsrt_membership_event event = {.kind = GSRT_MEMBERSHIP_SUSPECT, .rank = rank, .incarnation = m->incarnations[rank]};
     step(self, m, &event);
 }
@@ -208,7 +209,7 @@ static void look(gsrt_actor *self, gsrt_member *m)
             continue;
         m->heard_ns[rank] += late;
         if (now > m->heard_ns[rank] && now - m->heard_ns[rank] > m->options.silence_ns)
-            suspect(self, m, rank);
+            suspect(self, m, rank, GSRT_ETIMEDOUT);
     }
     m->look_at_ns = now + period;
     if (m->fenced_ns != 0 && now > m->fenced_ns + m->options.give_up_ns && m->options.give_up_ns > 0 &&
@@ -279,7 +280,7 @@ static void on_suspected(gsrt_actor *self, gsrt_member *m, const gsrt_msg_suspec
     if (message->rank >= gsrt_node_rank_count(m->node))
         return;
     gsrt_node_rank_lost(m->node, message->rank); /* its connection is gone, whatever has become of it */
-    suspect(self, m, message->rank);
+    suspect(self, m, message->rank, (gsrt_status)message->why);
 }
 
 /* ---- the actor ---- */

@@ -50,7 +50,9 @@ typedef struct gsrt_member {
     uint64_t look_at_ns;         /* when silence is looked at next */
     uint32_t *incarnations;      /* [rank_count] the latest that each rank is known to have */
     uint64_t *heard_ns;          /* [rank_count] when its machine last spoke */
-    gsrt_buffer record;          /* room to encode what is recorded */
+    gsrt_status suspected_why; /* of the SUSPECT that is being fed: GSRT_EPEER, GSRT_ELINK, GSRT_ECANCELED (it said that
+                                  it leaves) by the transport, GSRT_ETIMEDOUT by its silence */
+    gsrt_buffer record;        /* room to encode what is recorded */
 } gsrt_member;
 
 /* Start it on `node`, bind its role, and listen to transport and keepers. The first view begins, or is asked for, at

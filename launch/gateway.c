@@ -1,5 +1,6 @@
 #include "launch/gateway.h"
 
+#include "launch/healing.h"
 #include "launch/options.h"
 
 #include <stdlib.h>
@@ -11,7 +12,11 @@ typedef struct held {
     gsrt_msg_finished finished;
 } held;
 
-enum { HOLD_MS = 2 }; /* between two looks at the fence */
+enum {
+    HOLD_MS = 2, /* between two looks at the fence */
+    TIMER_HOLD = 0,
+    TIMER_FAULT = 1,
+};
 
 typedef struct gateway {
     gsrt_gateway_options options;
@@ -22,6 +27,7 @@ typedef struct gateway {
     uint32_t member_count, ready_count, account_count;
     held *held; /* [held_capacity]; owned */
     uint32_t held_count, held_capacity;
+    uint32_t *known; /* [request_count] tokens that had been emitted before this view; owned */
 } gateway;
 
 /* The run ends here, with the code of `status`. */
@@ -77,8 +83,10 @@ static gsrt_status on_facts(gsrt_actor *self, gateway *g, const gsrt_msg_facts *
     (void)self;
     gsrt_account_keep(&g->options.accounts[facts->rank], facts);
     g->account_count += 1;
-    if (g->account_count == g->member_count)
-        g->options.on_done(g->options.arg);
+    if (g->account_count < g->member_count)
+        return GSRT_OK;
+    gsrt_healing_finished(g->options.healing, true);
+    g->options.on_done(g->options.arg);
     return GSRT_OK;
 }
 
@@ -100,8 +108,17 @@ static bool is_fenced(gsrt_actor *self, const gateway *g)
 
 static gsrt_status emit(gsrt_actor *self, gateway *g, const held *what)
 {
-    return what->is_finished ? on_finished(self, g, &what->finished)
-                             : gsrt_answers_token(g->options.answers, &what->token, gsrt_now_ns(self), g->options.diag);
+    if (what->is_finished)
+        return on_finished(self, g, &what->finished);
+    const gsrt_msg_token *token = &what->token;
+    gsrt_status status = gsrt_answers_token(g->options.answers, token, gsrt_now_ns(self), g->options.diag);
+    if (status != GSRT_OK)
+        return status;
+    if (token->index < g->known[token->request])
+        gsrt_healing_restored(g->options.healing, token->request, token->index + 1);
+    else
+        gsrt_healing_token(g->options.healing, token->request, token->index + 1, g->known[token->request]);
+    return GSRT_OK;
 }
 
 /* Now, or in its turn when the fence is down. At most one step's tokens come while it is up for each request. */
@@ -118,14 +135,14 @@ static gsrt_status emit_or_hold(gsrt_actor *self, gateway *g, const held *what)
         g->held_capacity = capacity;
     }
     g->held[g->held_count++] = *what;
-    return g->held_count == 1 ? gsrt_timer_start(self, HOLD_MS * 1000000ull, 0, NULL) : GSRT_OK;
+    return g->held_count == 1 ? gsrt_timer_start(self, HOLD_MS * 1000000ull, TIMER_HOLD, NULL) : GSRT_OK;
 }
 
 static gsrt_status emit_held(gsrt_actor *self, gateway *g)
 {
     gsrt_status status = GSRT_OK;
     if (is_fenced(self, g))
-        return gsrt_timer_start(self, HOLD_MS * 1000000ull, 0, NULL);
+        return gsrt_timer_start(self, HOLD_MS * 1000000ull, TIMER_HOLD, NULL);
     for (uint32_t i = 0; i < g->held_count && status == GSRT_OK; i++)
         status = emit(self, g, &g->held[i]);
     g->held_count = 0;
@@ -155,6 +172,7 @@ static gsrt_status submit_all(gsrt_actor *self, gateway *g)
                                   .seed = request->seed,
                                   .is_ignoring_eos = request->is_ignoring_eos,
                                   .is_logits_wanted = answers->logits != NULL};
+        g->known[i] = answer->token_count;
         if (answer->submitted_ns == 0)
             answer->submitted_ns = gsrt_now_ns(self);
         status = gsrt_send(self, g->scheduler, GSRT_KIND_SUBMIT, &submit, NULL);
@@ -190,6 +208,15 @@ static gsrt_status start_scheduler(gsrt_actor *self, gateway *g)
     return status == GSRT_OK ? gsrt_monitor(self, g->scheduler) : status;
 }
 
+/* Faults that are due by time. */
+static gsrt_status look_at_faults(gsrt_actor *self, const gateway *g)
+{
+    uint64_t next_ns = gsrt_healing_look(g->options.healing), now_ns = gsrt_now_ns(self);
+    if (next_ns == UINT64_MAX)
+        return GSRT_OK;
+    return gsrt_timer_start(self, next_ns > now_ns ? next_ns - now_ns : 0, TIMER_FAULT, NULL);
+}
+
 /* Everybody is there: say who is who, then begin. */
 static gsrt_status begin(gsrt_actor *self, gateway *g)
 {
@@ -214,6 +241,9 @@ static gsrt_status begin(gsrt_actor *self, gateway *g)
         status = send_to_members(self, g, GSRT_KIND_ROLES, &message);
     if (*g->options.ready_ns == 0)
         *g->options.ready_ns = gsrt_now_ns(self);
+    gsrt_healing_ready(g->options.healing);
+    if (status == GSRT_OK)
+        status = look_at_faults(self, g);
     return status == GSRT_OK ? submit_all(self, g) : status;
 }
 
@@ -246,9 +276,9 @@ static gsrt_status choose_plan(gsrt_actor *self, gateway *g)
         g->member_count += is_there[r] ? 1 : 0;
     }
     gsrt_status status = gsrt_plan_without(rank->scenario->plan, is_there, rank_count, &g->plan, &way);
-    return status == GSRT_OK
-               ? gsrt_plan_check(g->plan, rank->loaded->workload, rank_count, rank->scenario->file, g->options.diag)
-               : status;
+    if (status == GSRT_OK)
+        status = gsrt_plan_check(g->plan, rank->loaded->workload, rank_count, rank->scenario->file, g->options.diag);
+    return status == GSRT_OK ? gsrt_healing_lead(g->options.healing, g->plan, way, g->options.diag) : status;
 }
 
 static gsrt_status say_start(gsrt_actor *self, const gateway *g)
@@ -281,11 +311,13 @@ static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
     g->options = *(const gsrt_gateway_options *)arg;
     g->epoch = gsrt_node_epoch(node);
     g->regions = calloc(gsrt_node_rank_count(node), sizeof *g->regions);
-    gsrt_status status = g->regions == NULL ? GSRT_ENOMEM : choose_plan(self, g);
+    g->known = calloc(g->options.answers->scenario->request_count, sizeof *g->known);
+    gsrt_status status = g->regions == NULL || g->known == NULL ? GSRT_ENOMEM : choose_plan(self, g);
     if (status == GSRT_OK)
         status = say_start(self, g);
     if (status != GSRT_OK) {
         free(g->regions);
+        free(g->known);
         g->plan = gsrt_plan_free(g->plan);
     }
     return status;
@@ -308,7 +340,8 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
         status =
             emit_or_hold(self, g, &(held){.is_finished = true, .finished = *(const gsrt_msg_finished *)message->body});
     else if (message->kind == GSRT_KIND_TIMER)
-        status = emit_held(self, g);
+        status =
+            ((const gsrt_msg_timer *)message->body)->tag == TIMER_HOLD ? emit_held(self, g) : look_at_faults(self, g);
     else if (message->kind == GSRT_KIND_FACTS)
         status = on_facts(self, g, message->body);
     else if (message->kind == GSRT_KIND_DOWN)
@@ -328,6 +361,7 @@ static void stop(gsrt_actor *self, void *state, uint32_t reason)
     }
     free(g->regions);
     free(g->held);
+    free(g->known);
     g->plan = gsrt_plan_free(g->plan);
 }
 

@@ -104,10 +104,49 @@ void gsrt_outcome_fini(gsrt_outcome *o)
         gsrt_terminal_fini(&o->terminal);
     o->directory = gsrt_run_directory_free(o->directory);
     free(o->accounts);
+    free(o->failures);
+    free(o->failure_ranks);
+    o->failures = NULL;
+    o->failure_ranks = NULL;
     o->accounts = NULL;
 }
 
 /* ---- the report ---- */
+
+static double failure_ms(uint64_t ns)
+{
+    return ns == GSRT_INCIDENT_UNKNOWN_NS ? -1 : (double)ns / 1e6;
+}
+
+gsrt_status gsrt_outcome_note_failures(gsrt_outcome *o, const gsrt_incidents *incidents)
+{
+    uint32_t count = gsrt_incidents_count(incidents), fault_total = 0, at = 0;
+    for (uint32_t i = 0; i < count; i++)
+        fault_total += gsrt_incidents_at(incidents, i)->fault_count;
+    free(o->failures);
+    free(o->failure_ranks);
+    o->failure_count = 0;
+    o->failures = calloc(count + 1, sizeof *o->failures);
+    o->failure_ranks = calloc(fault_total + GSRT_RANK_COUNT_MAX, sizeof *o->failure_ranks);
+    if (o->failures == NULL || o->failure_ranks == NULL)
+        return GSRT_ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        const gsrt_incident *incident = gsrt_incidents_at(incidents, i);
+        uint32_t rank_count = gsrt_incident_ranks(incident, o->failure_ranks + at);
+        o->failures[o->failure_count++] =
+            (gsrt_report_failure){.incident = incident->number,
+                                  .kind = gsrt_incident_kind_name(gsrt_incident_kind_of(incident)),
+                                  .ranks = o->failure_ranks + at,
+                                  .rank_count = rank_count,
+                                  .detected_ms = failure_ms(gsrt_incident_detection_ns(incident)),
+                                  .recovered_ms = failure_ms(gsrt_incident_recovery_ns(incident)),
+                                  .lost_tokens = incident->lost_tokens,
+                                  .recomputed_tokens = incident->recomputed_tokens,
+                                  .method = gsrt_incident_method_name(incident->method)};
+        at += rank_count;
+    }
+    return GSRT_OK;
+}
 
 static double ms(uint64_t from_ns, uint64_t to_ns)
 {
@@ -250,6 +289,8 @@ int gsrt_outcome_conclude(gsrt_outcome *o, int exit_code, const char *error)
         .contract = contract,
         .requests = requests,
         .request_count = o->scenario->request_count,
+        .failures = o->failures,
+        .failure_count = o->failure_count,
         .plan = o->scenario->plan,
         .workload = o->loaded->workload,
         .versions = {.gsrt = GSRT_VERSION, .numerics = "1", .ucx = o->ucx, .compiler = __VERSION__},

@@ -7,6 +7,7 @@
 #define GSRT_LAUNCH_OUTCOME_H
 
 #include "ckpt/recorder.h"
+#include "health/incidents.h"
 #include "launch/answers.h"
 #include "launch/gateway.h"
 #include "launch/options.h"
@@ -26,6 +27,9 @@ typedef struct gsrt_outcome {
     const char *const *hosts;             /* [rank_count]; borrowed; NULL: unknown */
     uint64_t start_ns, ready_ns, done_ns; /* of the world's clock */
     const char *ucx;                      /* lane in use, for the report; NULL: none */
+    gsrt_report_failure *failures;        /* [failure_count]; owned */
+    uint32_t *failure_ranks;              /* of all failures, one after the other; owned */
+    uint32_t failure_count;
     bool has_terminal;
     uint32_t led_epoch; /* the last view that this rank opened it for; 0: none */
 } gsrt_outcome;
@@ -37,6 +41,8 @@ GSRT_MUST_CHECK gsrt_status gsrt_outcome_prepare(gsrt_outcome *outcome, gsrt_dia
  * was emitted. Nothing to do where this rank led the view before. Errors as above, and as gsrt_answers_restore. */
 GSRT_MUST_CHECK gsrt_status gsrt_outcome_open(gsrt_outcome *outcome, uint32_t epoch, const char *path, uint64_t now_ns,
                                               gsrt_diag *diag);
+/* Keep what the report says of these incidents; once, before conclude. GSRT_OK | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_outcome_note_failures(gsrt_outcome *outcome, const gsrt_incidents *incidents);
 /* After the loop ended with `exit_code`: compare with the reference where the scenario asks for it, write report.json,
  * say the verdict. Returns the exit code of the run. May block for as long as the reference pass takes. */
 int gsrt_outcome_conclude(gsrt_outcome *outcome, int exit_code, const char *error);

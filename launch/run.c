@@ -27,6 +27,22 @@ typedef struct run {
     bool has_seat, has_concluder;
 } run;
 
+/* Keepers kill and stop; a real link or processor is not ours to break. */
+static gsrt_status check_faults(run *r)
+{
+    const gsrt_scenario *scenario = r->scenario;
+    for (uint32_t i = 0; i < scenario->fault_count; i++) {
+        gsrt_fault_kind kind = scenario->faults[i].kind;
+        char place[32];
+        (void)snprintf(place, sizeof place, "faults[%u]", i);
+        if (kind != GSRT_FAULT_KILL && kind != GSRT_FAULT_STOP)
+            return gsrt_diag_set(&r->diag, GSRT_EINPUT, scenario->file, place,
+                                 "'%s' is for the twin (gsrt twin); a real run can be killed and stopped",
+                                 gsrt_fault_kind_name(kind));
+    }
+    return gsrt_faults_check(scenario->faults, scenario->fault_count, r->wireup.rank_count, scenario->file, &r->diag);
+}
+
 /* Read everything from outside and check it; the same on every rank, so that all agree without a word. */
 static gsrt_status prepare(run *r)
 {
@@ -37,7 +53,7 @@ static gsrt_status prepare(run *r)
     if (status == GSRT_OK)
         status =
             gsrt_plan_check(r->scenario->plan, r->loaded.workload, r->wireup.rank_count, r->scenario->file, &r->diag);
-    return status;
+    return status == GSRT_OK ? check_faults(r) : status;
 }
 
 static gsrt_status name_hosts(run *r)

@@ -115,9 +115,12 @@ gsrt_status gsrt_run_directory_create(const char *wanted, const char *name, gsrt
     gsrt_run_directory *directory = NULL;
     if (status == GSRT_OK)
         status = open_at(path, &directory, diag);
-    if (status == GSRT_OK && mkdirat(directory->descriptor, "trace", MODE) != 0) {
-        status = gsrt_diag_set(diag, GSRT_EINPUT, path, NULL, "trace/ cannot be created: %s; choose another with -o",
-                               strerror(errno));
+    static const char *const folders[] = {"trace", "incidents"};
+    for (size_t i = 0; status == GSRT_OK && i < sizeof folders / sizeof folders[0]; i++) {
+        if (mkdirat(directory->descriptor, folders[i], MODE) == 0)
+            continue;
+        status = gsrt_diag_set(diag, GSRT_EINPUT, path, NULL, "%s/ cannot be created: %s; choose another with -o",
+                               folders[i], strerror(errno));
         directory = gsrt_run_directory_free(directory);
     }
     if (status == GSRT_OK)
@@ -182,6 +185,38 @@ gsrt_status gsrt_run_directory_write(gsrt_run_directory *directory, const char *
         return GSRT_OK;
     (void)unlinkat(directory->descriptor, temporary, 0);
     return report_failure(directory, name, "written", cause, diag);
+}
+
+static gsrt_status read_all(const gsrt_run_directory *directory, const char *name, int descriptor, gsrt_buffer *out,
+                            gsrt_diag *diag)
+{
+    uint8_t room[4096];
+    for (;;) {
+        ssize_t n = read(descriptor, room, sizeof room);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return report_failure(directory, name, "read", errno, diag);
+        if (n == 0)
+            return GSRT_OK;
+        gsrt_status status = gsrt_buffer_append(out, room, (size_t)n);
+        if (status == GSRT_ELIMIT)
+            return gsrt_diag_set(diag, GSRT_EINPUT, directory->path, name, "is larger than any such file can be");
+        if (status != GSRT_OK)
+            return status;
+    }
+}
+
+gsrt_status gsrt_run_directory_read(gsrt_run_directory *directory, const char *name, gsrt_buffer *out, gsrt_diag *diag)
+{
+    int descriptor = openat(directory->descriptor, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (descriptor < 0 && errno == ENOENT)
+        return GSRT_ENOTFOUND;
+    if (descriptor < 0)
+        return report_failure(directory, name, "opened for reading", errno, diag);
+    gsrt_status status = read_all(directory, name, descriptor, out, diag);
+    (void)close(descriptor);
+    return status;
 }
 
 static gsrt_status open_growing(const gsrt_run_directory *directory, const char *name, int flags, int *out_descriptor,

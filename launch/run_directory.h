@@ -7,6 +7,7 @@
 #ifndef GSRT_LAUNCH_RUN_DIRECTORY_H
 #define GSRT_LAUNCH_RUN_DIRECTORY_H
 
+#include "base/buffer.h"
 #include "base/diag.h"
 #include "base/span.h"
 
@@ -31,6 +32,11 @@ const char *gsrt_run_directory_path(const gsrt_run_directory *directory);
  * GSRT_OK | GSRT_EIO. */
 GSRT_MUST_CHECK gsrt_status gsrt_run_directory_write(gsrt_run_directory *directory, const char *name, gsrt_span bytes,
                                                      gsrt_diag *diag);
+
+/* Append the content of `name` to `out`, as far as its limit allows. GSRT_OK | GSRT_ENOTFOUND: there is no such file |
+ * GSRT_EINPUT: it is larger than that, or no file | GSRT_EIO | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_run_directory_read(gsrt_run_directory *directory, const char *name, gsrt_buffer *out,
+                                                    gsrt_diag *diag);
 
 /* Open a growing file for writing: empty, created; an absolute `name` lies outside of the directory and is emptied.
  * *out_descriptor owned: close(). GSRT_OK | GSRT_EIO. */

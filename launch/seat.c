@@ -39,6 +39,7 @@ static gsrt_status lead(void *arg, gsrt_rank *rank, gsrt_address *out, gsrt_diag
                                     .done_ns = &outcome->done_ns,
                                     .fenced = fenced,
                                     .on_done = all_is_done,
+                                    .healing = &seat->healing,
                                     .arg = seat};
     return gsrt_gateway_start(&options, out);
 }
@@ -65,13 +66,33 @@ static void end_this_incarnation(void *arg)
     gsrt_node_finish(seat->node, GSRT_EXIT_AGAIN);
 }
 
+static uint64_t join_wait_ns(void *arg, const gsrt_keeper_word *word)
+{
+    return gsrt_healing_join_wait_ns(&((gsrt_seat *)arg)->healing, word);
+}
+
+static void on_event(void *arg, const gsrt_membership_event *event)
+{
+    gsrt_healing_on_event(&((gsrt_seat *)arg)->healing, event);
+}
+
+static void on_action(void *arg, const gsrt_membership_action *action, uint64_t now_ns)
+{
+    gsrt_healing_on_action(&((gsrt_seat *)arg)->healing, action, now_ns);
+}
+
 static gsrt_status start_member(gsrt_seat *seat)
 {
     gsrt_member_options member = gsrt_member_options_default();
     member.machine.incarnation = seat->options.incarnation;
     member.keepers = seat->options.keepers;
     member.root = seat->rank.root;
-    member.hooks = (gsrt_member_hooks){.arg = seat, .on_exit = end_this_incarnation, .on_lost = give_up};
+    member.hooks = (gsrt_member_hooks){.arg = seat,
+                                       .join_wait_ns = join_wait_ns,
+                                       .on_event = on_event,
+                                       .on_action = on_action,
+                                       .on_exit = end_this_incarnation,
+                                       .on_lost = give_up};
     return gsrt_member_start(&seat->member, seat->node, &member);
 }
 
@@ -98,6 +119,15 @@ gsrt_status gsrt_seat_start(gsrt_seat *seat, gsrt_node *node, const gsrt_seat_op
     gsrt_status status = gsrt_outcome_prepare(&seat->outcome, &seat->diag);
     if (status == GSRT_OK)
         status = gsrt_rank_start(&seat->rank, node, o->scenario, o->loaded, &rank, &seat->diag);
+    gsrt_healing_options healing = {.scenario = o->scenario,
+                                    .node = node,
+                                    .outcome = &seat->outcome,
+                                    .member = &seat->member,
+                                    .keepers = o->keepers,
+                                    .arg = o->arg,
+                                    .do_fault = o->do_fault};
+    if (status == GSRT_OK)
+        status = gsrt_healing_init(&seat->healing, &healing);
     return status == GSRT_OK ? start_member(seat) : status;
 }
 
@@ -105,6 +135,7 @@ void gsrt_seat_stop(gsrt_seat *seat)
 {
     gsrt_rank_stop(&seat->rank);
     gsrt_member_fini(&seat->member);
+    gsrt_healing_fini(&seat->healing);
     gsrt_outcome_fini(&seat->outcome);
 }
 
@@ -117,6 +148,7 @@ int gsrt_seat_conclude_early(gsrt_seat *seat, int exit_code)
 {
     if (!gsrt_seat_is_leading(seat) || seat->outcome.directory == NULL)
         return exit_code;
+    gsrt_healing_finished(&seat->healing, false);
     const char *error = seat->diag.status == GSRT_OK ? NULL : seat->diag.text;
     return gsrt_outcome_conclude(&seat->outcome, exit_code, error);
 }

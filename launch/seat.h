@@ -7,7 +7,7 @@
 #define GSRT_LAUNCH_SEAT_H
 
 #include "health/member_actor.h"
-#include "launch/outcome.h"
+#include "launch/healing.h"
 
 typedef struct gsrt_seat_options {
     const gsrt_options *options; /* borrowed, like all pointers here */
@@ -27,6 +27,8 @@ typedef struct gsrt_seat_options {
     gsrt_status (*on_created)(void *arg, const char *directory);
     /* The run has begun: open what this rank writes. */
     gsrt_status (*on_start)(void *arg, const char *directory, gsrt_diag *diag);
+    /* Carry out a fault that keepers cannot; NULL: this world has no way to. */
+    void (*do_fault)(void *arg, const gsrt_fault *fault);
     /* Every answer is complete: have gsrt_outcome_conclude run, then VERDICT posted to the root. */
     void (*conclude)(void *arg);
 } gsrt_seat_options;
@@ -36,6 +38,7 @@ typedef struct gsrt_seat {
     gsrt_node *node;
     gsrt_rank rank;
     gsrt_member member;
+    gsrt_healing healing;
     gsrt_outcome outcome; /* prepared from the start, opened when this rank leads */
     gsrt_diag diag;       /* why this rank ended the run */
     bool is_concluding;

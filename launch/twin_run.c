@@ -51,7 +51,9 @@ static gsrt_status prepare(twin_run *r)
     if (status == GSRT_OK)
         status =
             gsrt_plan_check(r->scenario->plan, r->ranks[0].loaded.workload, r->rank_count, r->scenario->file, &r->diag);
-    return status;
+    return status == GSRT_OK ? gsrt_faults_check(r->scenario->faults, r->scenario->fault_count, r->rank_count,
+                                                 r->scenario->file, &r->diag)
+                             : status;
 }
 
 /* ---- the seat of one incarnation ---- */
@@ -99,6 +101,15 @@ static void conclude(void *arg)
         gsrt_node_finish(t->seat.node, 5);
 }
 
+static void do_fault(void *arg, const gsrt_fault *fault)
+{
+    gsrt_twin *twin = ((const twin_rank *)arg)->run->twin;
+    if (fault->kind == GSRT_FAULT_PARTITION)
+        gsrt_twin_partition(twin, fault->sides, fault->duration_ns);
+    else if (fault->kind == GSRT_FAULT_SLOW)
+        gsrt_twin_slow(twin, fault->rank, fault->factor, fault->duration_ns);
+}
+
 static gsrt_status start_rank(void *arg, gsrt_node *node, uint32_t rank, uint32_t incarnation)
 {
     twin_run *r = arg;
@@ -113,6 +124,7 @@ static gsrt_status start_rank(void *arg, gsrt_node *node, uint32_t rank, uint32_
                                  .directory = directory_of,
                                  .on_created = note_directory,
                                  .on_start = open_recorder,
+                                 .do_fault = do_fault,
                                  .conclude = conclude};
     t->is_started = true;
     return gsrt_seat_start(&t->seat, node, &options);
@@ -143,7 +155,8 @@ static gsrt_status create_twin(twin_run *r)
                                  .seed = r->scenario->twin_seed,
                                  .link = {.latency_ns = (uint64_t)(r->scenario->link.latency_us * 1000),
                                           .bytes_per_ns = r->scenario->link.bandwidth_gbps / 8},
-                                 .recovery = {.restart_max = 3,
+                                 .recovery = {.restart_max = r->scenario->restart_max,
+                                              .restart_window_ns = r->scenario->restart_window_ms * 1000000ull,
                                               .again_exit_code = GSRT_EXIT_AGAIN,
                                               .arg = r,
                                               .on_dead = end_rank,

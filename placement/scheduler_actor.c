@@ -9,6 +9,8 @@ typedef struct scheduler_state {
     gsrt_scheduler *machine;
     const gsrt_plan *plan;
     gsrt_scheduler_facts *facts;
+    uint32_t flight_rows[GSRT_STAGE_COUNT_MAX]; /* of the steps in flight: a ring, as the machine's */
+    uint32_t flight_first, flight_count;
     uint8_t *record; /* [GSRT_BODY_BYTES_MAX] room to encode what is recorded */
 } scheduler_state;
 
@@ -19,6 +21,7 @@ static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
     const gsrt_scheduler_actor_options *options = arg;
     s->plan = options->plan;
     s->facts = options->facts;
+    s->facts->rows_in_flight = 0;
     s->record = malloc(GSRT_BODY_BYTES_MAX);
     gsrt_status status = s->record == NULL ? GSRT_ENOMEM : gsrt_scheduler_create(&options->machine, &s->machine);
     if (status != GSRT_OK)
@@ -41,6 +44,8 @@ static gsrt_status send_step(gsrt_actor *self, scheduler_state *s, const gsrt_ms
 {
     s->facts->steps += 1;
     s->facts->rows += step->tokens_count;
+    s->facts->rows_in_flight += step->tokens_count;
+    s->flight_rows[(s->flight_first + s->flight_count++) % GSRT_STAGE_COUNT_MAX] = step->tokens_count;
     if (step->tokens_count > s->facts->rows_max)
         s->facts->rows_max = step->tokens_count;
     if (step->requests_count > s->facts->sequences_max)
@@ -76,6 +81,13 @@ static void act(gsrt_actor *self, scheduler_state *s)
         gsrt_exit(self, GSRT_EXIT_CRASH);
 }
 
+static void forget_flight(scheduler_state *s)
+{
+    s->facts->rows_in_flight -= s->flight_rows[s->flight_first];
+    s->flight_first = (s->flight_first + 1) % GSRT_STAGE_COUNT_MAX;
+    s->flight_count -= 1;
+}
+
 static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
 {
     scheduler_state *s = state;
@@ -86,6 +98,8 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
     } else if (message->kind == GSRT_KIND_TOKENS) {
         note(self, s, GSRT_KIND_TOKENS, message->body, true);
         status = gsrt_scheduler_tokens(s->machine, message->body);
+        if (status == GSRT_OK)
+            forget_flight(s);
     }
     if (status == GSRT_OK)
         act(self, s);

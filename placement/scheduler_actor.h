@@ -10,6 +10,7 @@
 typedef struct gsrt_scheduler_facts {
     uint64_t steps, rows, prefix_tokens;
     uint32_t rows_max, sequences_max; /* of one step */
+    uint64_t rows_in_flight;          /* of steps that have not come back: what is lost when the view changes now */
 } gsrt_scheduler_facts;
 
 typedef struct gsrt_scheduler_actor_options {
