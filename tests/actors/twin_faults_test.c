@@ -154,6 +154,74 @@ START_TEST(open_calls_end_because_the_rank_is_lost_and_not_because_it_says_so)
 }
 END_TEST
 
+/* An actor that watches another one, and writes down why it ended. */
+typedef struct watcher {
+    gsrt_address other;
+    uint32_t *out_reason;
+} watcher;
+
+static gsrt_status watcher_init(gsrt_actor *self, void *state, const void *arg)
+{
+    watcher *w = state;
+    memcpy(w, arg, sizeof *w);
+    return w->other == GSRT_NOBODY ? GSRT_OK : gsrt_monitor(self, w->other);
+}
+
+static void watcher_receive(gsrt_actor *self, void *state, const gsrt_message *message)
+{
+    watcher *w = state;
+    (void)self;
+    if (message->kind == GSRT_KIND_DOWN)
+        *w->out_reason = ((const gsrt_msg_down *)message->body)->reason;
+}
+
+static const gsrt_behaviour watcher_behaviour = {"watcher", sizeof(watcher), watcher_init, watcher_receive, NULL};
+
+START_TEST(a_monitor_hears_that_the_rank_is_lost_and_nothing_of_the_dead_actor)
+{
+    cluster *c = cluster_open((gsrt_twin_options){.seed = 21}, 0);
+    uint32_t reason = UINT32_MAX, unused = UINT32_MAX;
+    watcher watched = {GSRT_NOBODY, &unused};
+    gsrt_address address;
+    sound(gsrt_node_spawn(c->members[1]->node, &watcher_behaviour, &watched, &address));
+    watcher arg = {address, &reason};
+    sound(gsrt_node_spawn(c->members[0]->node, &watcher_behaviour, &arg, &address));
+    cluster_until(c, 1 * MS);
+    gsrt_twin_kill(c->twin, 1);
+    cluster_until(c, 2 * MS - 1);
+    ck_assert_uint_eq(reason, UINT32_MAX);
+    cluster_until(c, 3 * MS);
+    ck_assert_uint_eq(reason, GSRT_EXIT_RANK_LOST);
+    cluster_close(c);
+}
+END_TEST
+
+START_TEST(a_window_that_the_dead_had_filled_is_open_to_the_next)
+{
+    cluster *c = cluster_open((gsrt_twin_options){.seed = 22}, 0);
+    gsrt_node *node = c->members[0]->node;
+    uint64_t value = 0;
+    gsrt_twin_stop(c->twin, 1, UINT64_MAX);
+    while (gsrt_node_post(node, c->members[1]->echo, GSRT_KIND_ACK, &(gsrt_msg_ack){.value = value + 1}, NULL) ==
+           GSRT_OK)
+        value++;
+    ck_assert_uint_eq(value, GSRT_TWIN_WINDOW);
+    cluster_until(c, 10 * MS);
+    ck_assert_int_eq(gsrt_node_post(node, c->members[1]->echo, GSRT_KIND_ACK, &(gsrt_msg_ack){.value = value}, NULL),
+                     GSRT_EFULL);
+    gsrt_twin_kill(c->twin, 1);
+    cluster_until(c, 50 * MS);
+    for (uint64_t i = 1; i <= GSRT_TWIN_WINDOW; i++)
+        sound(gsrt_node_post(node, c->members[1]->echo, GSRT_KIND_ACK, &(gsrt_msg_ack){.value = i}, NULL));
+    cluster_until(c, 100 * MS);
+    gsrt_node_facts facts;
+    gsrt_node_read_facts(c->members[1]->node, &facts);
+    ck_assert_uint_ge(facts.messages_received, GSRT_TWIN_WINDOW);
+    ck_assert_uint_eq(c->members[1]->stream_last[0][0], GSRT_TWIN_WINDOW);
+    cluster_close(c);
+}
+END_TEST
+
 /* ---- stop ---- */
 
 START_TEST(a_stopped_rank_goes_on_late)
@@ -434,7 +502,14 @@ START_TEST(a_cut_is_heard_on_the_other_side)
 {
     cluster *c = cluster_open((gsrt_twin_options){.seed = 18}, 1 * MS);
     cluster_until(c, 10 * MS);
+    gsrt_node_facts before, after;
+    gsrt_node_read_facts(c->members[1]->node, &before);
+    for (uint64_t i = 0; i < 100; i++)
+        sound(gsrt_node_post(c->members[0]->node, c->members[1]->echo, GSRT_KIND_PING, &(gsrt_msg_ping){0}, NULL));
     gsrt_node_rank_lost(c->members[0]->node, 1);
+    cluster_until(c, 10 * MS + 500 * US);
+    gsrt_node_read_facts(c->members[1]->node, &after);
+    ck_assert_uint_lt(after.messages_received, before.messages_received + 50); /* what was under way is void */
     cluster_until(c, 20 * MS);
     ck_assert_uint_eq(first_of(c, SUSPECTED, 1, 0).value, GSRT_EPEER);
     ck_assert_uint_eq(heard_of(c, SUSPECTED, 0, 1, NULL), 0);
@@ -603,6 +678,8 @@ int main(void)
                             what_had_not_left_is_lost_and_of_the_rest_a_prefix_arrives,
                             a_rank_killed_inside_its_round_says_nothing_more,
                             open_calls_end_because_the_rank_is_lost_and_not_because_it_says_so,
+                            a_monitor_hears_that_the_rank_is_lost_and_nothing_of_the_dead_actor,
+                            a_window_that_the_dead_had_filled_is_open_to_the_next,
                             a_stopped_rank_goes_on_late,
                             an_order_ends_a_stopped_rank,
                             drills_are_carried_out_by_the_keeper,
