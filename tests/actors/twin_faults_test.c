@@ -505,7 +505,8 @@ START_TEST(a_cut_is_heard_on_the_other_side)
     gsrt_node_facts before, after;
     gsrt_node_read_facts(c->members[1]->node, &before);
     for (uint64_t i = 0; i < 100; i++)
-        sound(gsrt_node_post(c->members[0]->node, c->members[1]->echo, GSRT_KIND_PING, &(gsrt_msg_ping){0}, NULL));
+        sound(gsrt_node_post(c->members[0]->node, c->members[1]->echo, GSRT_KIND_ACK, &(gsrt_msg_ack){.value = i + 999},
+                             NULL));
     gsrt_node_rank_lost(c->members[0]->node, 1);
     cluster_until(c, 10 * MS + 500 * US);
     gsrt_node_read_facts(c->members[1]->node, &after);
