@@ -11,9 +11,9 @@
  * allocated by create only. It only suspects: membership decides.
  *
  * Invariants (gsrt_phi_check):
- *   1  phi of a peer does not fall while it is silent (unless the observer's doubt rises), and is least when it is heard
- *   2  time in which the observer itself did not run (its timer was late) counts as nobody's silence
- *   3  a peer is suspected at most once until it is heard, and trusted again at most once for each suspicion
+ *   1  phi of a peer does not fall while it is silent (unless the observer's doubt rises), and is least when it is
+ * heard 2  time in which the observer itself did not run (its timer was late) counts as nobody's silence 3  a peer is
+ * suspected at most once until it is heard, and trusted again at most once for each suspicion
  *
  * Legal order: create; step, poll until it says false, step, ...; free. Thread: one. Cost: HEARD O(window), TICK
  * O(peers). Memory: 600 bytes per peer. Test: tests/health/phi_test.c.
