@@ -224,7 +224,7 @@ static void float_widen(const gsrt_linear_task *task, uint32_t out_first, uint32
         float_widen_packed(GSRT_DTYPE_BF16, w, k_count, floats);
 }
 
-static void float_tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count, bool is_first, float *sums)
+static void float_tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count, const gemm_sums *sums)
 {
     enum { T = FLOAT_TILE_TOKENS };
     const float *w = (const float *)(const void *)w_bytes, *x = (const float *)(const void *)x_bytes;
@@ -232,7 +232,7 @@ static void float_tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t 
 #pragma GCC unroll 16
     for (int t = 0; t < T; t++)
         for (int v = 0; v < 2; v++)
-            acc[t][v] = is_first ? lanes_set1(0.0f) : lanes_load(sums + t * FLOAT_TILE_OUTPUTS + v * LANES);
+            acc[t][v] = sums->is_first ? lanes_set1(0.0f) : lanes_load(sums->at + t * FLOAT_TILE_OUTPUTS + v * LANES);
     for (uint32_t k = 0; k < count; k++, w += FLOAT_TILE_OUTPUTS, x += T) {
         lanes w0 = lanes_load(w), w1 = lanes_load(w + LANES);
 #pragma GCC unroll 16
@@ -242,10 +242,18 @@ static void float_tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t 
             acc[t][1] = lanes_fma(w1, value, acc[t][1]);
         }
     }
+    float *to = sums->at;
+    for (uint32_t i = 0; i < sums->merge_count; i++) {
+        to -= sums->level_floats;
+#pragma GCC unroll 16
+        for (int t = 0; t < T; t++)
+            for (int v = 0; v < 2; v++)
+                acc[t][v] = lanes_add(lanes_load(to + t * FLOAT_TILE_OUTPUTS + v * LANES), acc[t][v]);
+    }
 #pragma GCC unroll 16
     for (int t = 0; t < T; t++)
         for (int v = 0; v < 2; v++)
-            lanes_store(sums + t * FLOAT_TILE_OUTPUTS + v * LANES, acc[t][v]);
+            lanes_store(to + t * FLOAT_TILE_OUTPUTS + v * LANES, acc[t][v]);
 }
 
 static const gemm_ops float_gemm = {
@@ -277,17 +285,19 @@ static size_t float_scratch_bytes(const gsrt_linear_task *task)
 static void float_prepare(const gsrt_linear_task *task, uint32_t row_first, uint32_t row_end)
 {
     enum { T = FLOAT_TILE_TOKENS };
-    size_t tile_bytes = gemm_x_tile_bytes(&float_gemm, task->matrix);
-    for (uint32_t row = row_first; row < row_end; row++) {
-        const float *x = float_x(task, row);
-        float *to = (float *)(void *)(task->prepared + row / T * tile_bytes) + row % T;
-        for (uint32_t k = 0; k < task->matrix->k_count; k++)
-            to[(size_t)k * T] = x[k];
-        if (row + 1 < task->row_count)
-            continue;
-        for (uint32_t pad = 1; row % T + pad < T; pad++) /* tokens of the last tile that do not exist */
-            for (uint32_t k = 0; k < task->matrix->k_count; k++)
-                to[(size_t)k * T + pad] = 0.0f;
+    for (uint32_t k = 0, k_end; k < task->matrix->k_count; k = k_end) {
+        k_end = gemm_piece_end(task, k);
+        for (uint32_t row = row_first; row < row_end; row++) {
+            const float *x = float_x(task, row) + k;
+            float *to = (float *)(void *)gemm_prepared(&float_gemm, task, k, k_end, row / T) + row % T;
+            for (uint32_t i = 0; i < k_end - k; i++)
+                to[(size_t)i * T] = x[i];
+            if (row + 1 < task->row_count)
+                continue;
+            for (uint32_t pad = 1; row % T + pad < T; pad++) /* tokens of the last tile that do not exist */
+                for (uint32_t i = 0; i < k_end - k; i++)
+                    to[(size_t)i * T + pad] = 0.0f;
+        }
     }
 }
 

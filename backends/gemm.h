@@ -1,33 +1,43 @@
 /* The canonical order around a product of matrices; compiled into every vector kernel.
  *
- * Outputs go in groups of 64, tokens in blocks of 256, K in pieces of at most 256 inside a chunk. A piece of the
- * group's weights is widened into scratch, then each tile of tokens of the block passes over it:
+ * Outputs go in groups of 64, tokens in blocks of 512, K in pieces of at most 256 inside a chunk. A tile of outputs of
+ * a piece is widened into scratch, where it stays in the first-level cache while all tiles of tokens pass over it in
+ * one stream:
  *
  *     for groups of outputs, blocks of tokens, sub-trees, chunks, pieces:
- *         widen           a tile of outputs at a time
- *         for tiles of tokens, tiles of outputs:
- *             tile        registers: tile_tokens x tile_outputs
- *             after a chunk's last piece: its sums go onto the tile's stack of the tree
+ *         for tiles of outputs:
+ *             widen
+ *             for tiles of tokens:
+ *                 tile    registers: tile_tokens x tile_outputs
+ *                         after a chunk's last piece: its sums are merged into the tile's stack of the tree
  *
- * Scratch: weights | sums being made | stack [depth][tiles of tokens][tiles of outputs][tile_tokens][tile_outputs].
+ * Scratch: weights | stack [depth][tiles of tokens][tiles of outputs][tile_tokens][tile_outputs].
  */
 #ifndef GSRT_BACKENDS_GEMM_H
 #define GSRT_BACKENDS_GEMM_H
 
 #include "backends/walk.h"
 
-enum { GEMM_GROUP_OUTPUTS = 64, GEMM_PIECE_ELEMENTS = 256, GEMM_BLOCK_TOKENS = 256 };
+enum { GEMM_GROUP_OUTPUTS = 64, GEMM_PIECE_ELEMENTS = 256, GEMM_BLOCK_TOKENS = 512 };
+
+/* What a tile does with its registers: sums [tile_tokens][tile_outputs] += the piece, from +0 when is_first; then
+ * older + sums, once for each of merge_count levels below, in the registers; the result goes onto the last of them. */
+typedef struct gemm_sums {
+    float *at;
+    size_t level_floats; /* the level below is at at - level_floats */
+    uint32_t merge_count;
+    bool is_first;
+} gemm_sums;
 
 typedef struct gemm_ops {
     uint32_t tile_tokens, tile_outputs;
     uint32_t unit;       /* elements of K that one step of the tile takes: 1, or 32 for blocks */
     size_t w_unit_bytes; /* of a tile of outputs */
-    size_t x_unit_bytes; /* of a tile of tokens; multiples of 8 */
+    size_t x_unit_bytes; /* of a tile of tokens; both multiples of 8 */
     /* Weights of outputs [out_first, + tile_outputs) (zero or anything past the last), elements [k_first, k_first +
      * k_count) of the share. */
     void (*widen)(const gsrt_linear_task *task, uint32_t out_first, uint32_t k_first, uint32_t k_count, uint8_t *to);
-    /* acc [tile_tokens][tile_outputs] += the piece, from +0 when is_first. */
-    void (*tile)(const uint8_t *w, const uint8_t *x, uint32_t unit_count, bool is_first, float *acc);
+    void (*tile)(const uint8_t *w, const uint8_t *x, uint32_t unit_count, const gemm_sums *sums);
 } gemm_ops;
 
 static inline uint32_t gemm_tile_count(const gemm_ops *ops, uint32_t row_count)
@@ -35,26 +45,41 @@ static inline uint32_t gemm_tile_count(const gemm_ops *ops, uint32_t row_count)
     return (row_count + ops->tile_tokens - 1) / ops->tile_tokens;
 }
 
-static inline size_t gemm_x_tile_bytes(const gemm_ops *ops, const gsrt_matrix *matrix)
+/* Where the piece ends that holds element `k` of the share: shares begin at a chunk. */
+static inline uint32_t gemm_piece_end(const gsrt_linear_task *task, uint32_t k)
 {
-    return ((size_t)matrix->k_count / ops->unit * ops->x_unit_bytes + 63) / 64 * 64;
+    uint32_t chunk_first = k / task->chunking.chunk * task->chunking.chunk;
+    uint32_t chunk_end = task->matrix->k_count - chunk_first < task->chunking.chunk
+                             ? task->matrix->k_count
+                             : chunk_first + task->chunking.chunk;
+    uint32_t piece_first = chunk_first + (k - chunk_first) / GEMM_PIECE_ELEMENTS * GEMM_PIECE_ELEMENTS;
+    return chunk_end - piece_first < GEMM_PIECE_ELEMENTS ? chunk_end : piece_first + GEMM_PIECE_ELEMENTS;
 }
 
-/* Bytes of the activations, tile by tile: [tiles][units] of x_unit_bytes. */
+/* Bytes of the activations: [pieces][tiles of tokens][units of the piece] of x_unit_bytes, so that what passes over a
+ * tile of weights is one stream. */
 static inline size_t gemm_prepared_bytes(const gemm_ops *ops, const gsrt_linear_task *task)
 {
-    return gemm_tile_count(ops, task->row_count) * gemm_x_tile_bytes(ops, task->matrix);
+    return (size_t)gemm_tile_count(ops, task->row_count) * (task->matrix->k_count / ops->unit) * ops->x_unit_bytes;
+}
+
+/* The activations of a tile of tokens in the piece [k_first, k_end). */
+static inline uint8_t *gemm_prepared(const gemm_ops *ops, const gsrt_linear_task *task, uint32_t k_first,
+                                     uint32_t k_end, uint32_t tile)
+{
+    size_t before = (size_t)k_first * gemm_tile_count(ops, task->row_count) + (size_t)(k_end - k_first) * tile;
+    return task->prepared + before / ops->unit * ops->x_unit_bytes;
 }
 
 static inline size_t gemm_weight_bytes(const gemm_ops *ops)
 {
-    return GEMM_GROUP_OUTPUTS / ops->tile_outputs * (GEMM_PIECE_ELEMENTS / ops->unit) * ops->w_unit_bytes;
+    return GEMM_PIECE_ELEMENTS / ops->unit * ops->w_unit_bytes;
 }
 
 /* Tiles of tokens that pass over the weights before the next block of tokens begins. */
 static inline uint32_t gemm_block_tiles(const gemm_ops *ops)
 {
-    return GEMM_BLOCK_TOKENS / ops->tile_tokens;
+    return (GEMM_BLOCK_TOKENS + ops->tile_tokens - 1) / ops->tile_tokens;
 }
 
 static inline size_t gemm_level_floats(const gemm_ops *ops)
@@ -89,24 +114,22 @@ static inline float *gemm_entry(const gemm_state *s, uint32_t level, uint32_t to
     return s->stack + level * s->level_floats + index * tile_floats;
 }
 
-/* One piece of a chunk over all tiles; entries at `level` are the chunk's sums. */
-static inline void gemm_piece(const gemm_state *s, uint32_t k_first, uint32_t k_count, bool is_first, bool is_last,
-                              uint32_t level, uint32_t merge_count)
+/* One piece of a chunk over all tiles; entries at `level` are the chunk's sums. A tile of weights stays in the
+ * first-level cache while the tokens pass. */
+static inline void gemm_piece(const gemm_state *s, uint32_t k_first, uint32_t k_end, bool is_first, uint32_t level,
+                              uint32_t merge_count)
 {
     const gemm_ops *ops = s->ops;
-    size_t w_tile_bytes = k_count / ops->unit * ops->w_unit_bytes;
-    uint32_t tile_floats = ops->tile_tokens * ops->tile_outputs;
-    for (uint32_t o = 0; o < s->out_tile_count; o++)
-        ops->widen(s->task, s->out_first + o * ops->tile_outputs, k_first, k_count, s->weights + o * w_tile_bytes);
-    size_t x_tile_bytes = gemm_x_tile_bytes(ops, s->task->matrix);
-    const uint8_t *x = s->task->prepared + s->tile_first * x_tile_bytes + k_first / ops->unit * ops->x_unit_bytes;
-    for (uint32_t t = 0; t < s->tile_count; t++, x += x_tile_bytes)
-        for (uint32_t o = 0; o < s->out_tile_count; o++) {
-            float *acc = gemm_entry(s, level, t, o);
-            ops->tile(s->weights + o * w_tile_bytes, x, k_count / ops->unit, is_first, acc);
-            for (uint32_t i = 0; is_last && i < merge_count; i++)
-                walk_add(gemm_entry(s, level - i - 1, t, o), gemm_entry(s, level - i, t, o), tile_floats);
+    uint32_t unit_count = (k_end - k_first) / ops->unit;
+    gemm_sums sums = {.level_floats = s->level_floats, .merge_count = merge_count, .is_first = is_first};
+    for (uint32_t o = 0; o < s->out_tile_count; o++) {
+        ops->widen(s->task, s->out_first + o * ops->tile_outputs, k_first, k_end - k_first, s->weights);
+        const uint8_t *x = gemm_prepared(ops, s->task, k_first, k_end, s->tile_first);
+        for (uint32_t t = 0; t < s->tile_count; t++, x += unit_count * ops->x_unit_bytes) {
+            sums.at = gemm_entry(s, level, t, o);
+            ops->tile(s->weights, x, unit_count, &sums);
         }
+    }
 }
 
 /* Merge the two topmost levels of every tile. */
@@ -136,15 +159,14 @@ static inline void gemm_group(const gemm_state *s)
     for (uint32_t at = chunking->first; at < chunking->end; subtree++) {
         uint32_t end = gsrt_subtree_end(at, chunking->end, chunking->count), depth = 0;
         for (uint32_t c = at; c < end; c++) {
-            uint32_t k = c * chunking->chunk;
-            uint32_t k_end = matrix->k_total - k < chunking->chunk ? matrix->k_total : k + chunking->chunk;
-            uint32_t merge_count = 0;
+            uint32_t chunk_first = c * chunking->chunk - matrix->k_first, k_end = chunk_first, merge_count = 0;
             for (uint32_t bits = c - at; (bits & 1) != 0; bits >>= 1)
                 merge_count++;
-            for (bool is_first = true; k < k_end; is_first = false) {
-                uint32_t count = k_end - k < GEMM_PIECE_ELEMENTS ? k_end - k : GEMM_PIECE_ELEMENTS;
-                gemm_piece(s, k - matrix->k_first, count, is_first, k + count == k_end, depth, merge_count);
-                k += count;
+            uint32_t chunk_end =
+                matrix->k_count - chunk_first < chunking->chunk ? matrix->k_count : chunk_first + chunking->chunk;
+            for (uint32_t k = chunk_first; k < chunk_end; k = k_end) {
+                k_end = gemm_piece_end(s->task, k);
+                gemm_piece(s, k, k_end, k == chunk_first, depth, k_end == chunk_end ? merge_count : 0);
             }
             depth += 1 - merge_count;
         }

@@ -227,7 +227,7 @@ static void widen(const gsrt_linear_task *task, uint32_t out_first, uint32_t k_f
         widen_of(GSRT_DTYPE_Q4_0, task, out_first, k_first / 32, k_count / 32, blocks);
 }
 
-static void tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count, bool is_first, float *sums)
+static void tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count, const gemm_sums *sums)
 {
     enum { T = TILE_TOKENS };
     const w_block *w = (const w_block *)(const void *)w_bytes;
@@ -236,7 +236,7 @@ static void tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count,
 #pragma GCC unroll 8
     for (int t = 0; t < T; t++)
         for (int v = 0; v < 2; v++)
-            acc[t][v] = is_first ? _mm256_setzero_ps() : _mm256_loadu_ps(sums + t * TILE_OUTPUTS + v * 8);
+            acc[t][v] = sums->is_first ? _mm256_setzero_ps() : _mm256_loadu_ps(sums->at + t * TILE_OUTPUTS + v * 8);
     for (uint32_t b = 0; b < count; b++, w++, x++) {
         __m256i isum[T][2];
 #pragma GCC unroll 8
@@ -262,10 +262,18 @@ static void tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count,
             acc[t][1] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum[t][1]), _mm256_mul_ps(s1, scale), acc[t][1]);
         }
     }
+    float *to = sums->at;
+    for (uint32_t i = 0; i < sums->merge_count; i++) {
+        to -= sums->level_floats;
+#pragma GCC unroll 8
+        for (int t = 0; t < T; t++)
+            for (int v = 0; v < 2; v++)
+                acc[t][v] = _mm256_add_ps(_mm256_loadu_ps(to + t * TILE_OUTPUTS + v * 8), acc[t][v]);
+    }
 #pragma GCC unroll 8
     for (int t = 0; t < T; t++)
         for (int v = 0; v < 2; v++)
-            _mm256_storeu_ps(sums + t * TILE_OUTPUTS + v * 8, acc[t][v]);
+            _mm256_storeu_ps(to + t * TILE_OUTPUTS + v * 8, acc[t][v]);
 }
 
 static const gemm_ops products = {
@@ -307,33 +315,38 @@ static size_t scratch_bytes(const gsrt_linear_task *task)
     return is_gemm(task) ? gemm_scratch_bytes(&products, task) : 0;
 }
 
+/* Blocks [b_first, b_end), a piece, of one row; with the last row also the tokens of its tile that do not exist. */
+static void prepare_piece(const gsrt_linear_task *task, uint32_t row, uint32_t b_first, uint32_t b_end)
+{
+    const gsrt_q8_block *x = quant_x(task, row) + b_first;
+    x_block *to = (x_block *)(void *)gemm_prepared(&products, task, b_first * 32, b_end * 32, row / TILE_TOKENS);
+    uint32_t t = row % TILE_TOKENS;
+    for (uint32_t b = 0; b < b_end - b_first; b++) {
+        int16_t wide[16][2];
+        for (int half = 0; half < 2; half++)
+            _mm256_storeu_si256((__m256i *)(void *)wide[half * 8],
+                                _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)x[b].q + half)));
+        for (int p = 0; p < 16; p++)
+            memcpy(to[b].pairs[p][t], wide[p], sizeof wide[p]);
+        to[b].scales[t] = x[b].scale;
+        for (uint32_t pad = t + 1; pad < TILE_TOKENS && row + 1 == task->row_count; pad++) {
+            for (int p = 0; p < 16; p++)
+                to[b].pairs[p][pad][0] = to[b].pairs[p][pad][1] = 0;
+            to[b].scales[pad] = 0.0f;
+        }
+    }
+}
+
 static void prepare(const gsrt_linear_task *task, uint32_t row_first, uint32_t row_end)
 {
     if (!is_gemm(task)) {
         prepare_offsets(task, row_first, row_end);
         return;
     }
-    size_t tile_bytes = gemm_x_tile_bytes(&products, task->matrix);
-    uint32_t block_count = task->matrix->k_count / 32;
-    for (uint32_t row = row_first; row < row_end; row++) {
-        const gsrt_q8_block *x = quant_x(task, row);
-        x_block *to = (x_block *)(void *)(task->prepared + row / TILE_TOKENS * tile_bytes);
-        uint32_t t = row % TILE_TOKENS;
-        for (uint32_t b = 0; b < block_count; b++) {
-            for (int p = 0; p < 16; p++) {
-                to[b].pairs[p][t][0] = x[b].q[2 * p];
-                to[b].pairs[p][t][1] = x[b].q[2 * p + 1];
-            }
-            to[b].scales[t] = x[b].scale;
-        }
-        if (row + 1 < task->row_count)
-            continue;
-        for (uint32_t pad = t + 1; pad < TILE_TOKENS; pad++) /* tokens of the last tile that do not exist */
-            for (uint32_t b = 0; b < block_count; b++) {
-                for (int p = 0; p < 16; p++)
-                    to[b].pairs[p][pad][0] = to[b].pairs[p][pad][1] = 0;
-                to[b].scales[pad] = 0.0f;
-            }
+    for (uint32_t k = 0, k_end; k < task->matrix->k_count; k = k_end) {
+        k_end = gemm_piece_end(task, k);
+        for (uint32_t row = row_first; row < row_end; row++)
+            prepare_piece(task, row, k / 32, k_end / 32);
     }
 }
 

@@ -193,7 +193,7 @@ static void widen(const gsrt_linear_task *task, uint32_t out_first, uint32_t k_f
         widen_of(GSRT_DTYPE_Q4_0, task, out_first, k_first / 32, k_count / 32, blocks);
 }
 
-static void tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count, bool is_first, float *sums)
+static void tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count, const gemm_sums *sums)
 {
     enum { T = TILE_TOKENS };
     const w_block *w = (const w_block *)(const void *)w_bytes;
@@ -201,8 +201,8 @@ static void tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count,
     __m512 acc[T][2];
 #pragma GCC unroll 8
     for (int t = 0; t < T; t++) {
-        acc[t][0] = is_first ? _mm512_setzero_ps() : _mm512_loadu_ps(sums + t * TILE_OUTPUTS);
-        acc[t][1] = is_first ? _mm512_setzero_ps() : _mm512_loadu_ps(sums + t * TILE_OUTPUTS + 16);
+        acc[t][0] = sums->is_first ? _mm512_setzero_ps() : _mm512_loadu_ps(sums->at + t * TILE_OUTPUTS);
+        acc[t][1] = sums->is_first ? _mm512_setzero_ps() : _mm512_loadu_ps(sums->at + t * TILE_OUTPUTS + 16);
     }
     for (uint32_t b = 0; b < count; b++, w++, x++) {
         __m512i isum[T][2];
@@ -227,10 +227,19 @@ static void tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count,
             acc[t][1] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(isum[t][1]), _mm512_mul_ps(s1, scale), acc[t][1]);
         }
     }
+    float *to = sums->at;
+    for (uint32_t i = 0; i < sums->merge_count; i++) {
+        to -= sums->level_floats;
+#pragma GCC unroll 8
+        for (int t = 0; t < T; t++) {
+            acc[t][0] = _mm512_add_ps(_mm512_loadu_ps(to + t * TILE_OUTPUTS), acc[t][0]);
+            acc[t][1] = _mm512_add_ps(_mm512_loadu_ps(to + t * TILE_OUTPUTS + 16), acc[t][1]);
+        }
+    }
 #pragma GCC unroll 8
     for (int t = 0; t < T; t++) {
-        _mm512_storeu_ps(sums + t * TILE_OUTPUTS, acc[t][0]);
-        _mm512_storeu_ps(sums + t * TILE_OUTPUTS + 16, acc[t][1]);
+        _mm512_storeu_ps(to + t * TILE_OUTPUTS, acc[t][0]);
+        _mm512_storeu_ps(to + t * TILE_OUTPUTS + 16, acc[t][1]);
     }
 }
 
@@ -272,33 +281,36 @@ static void prepare_offsets(const gsrt_linear_task *task, uint32_t row_first, ui
             offsets[(size_t)row * block_count + b] = sum_offset(task->matrix->dtype, &quant_x(task, row)[b]);
 }
 
+/* Blocks [b_first, b_end), a piece, of one row; with the last row also the tokens of its tile that do not exist. */
+static void prepare_piece(const gsrt_linear_task *task, uint32_t row, uint32_t b_first, uint32_t b_end)
+{
+    const gsrt_q8_block *x = quant_x(task, row) + b_first;
+    x_block *to = (x_block *)(void *)gemm_prepared(&products, task, b_first * 32, b_end * 32, row / TILE_TOKENS);
+    uint32_t t = row % TILE_TOKENS;
+    for (uint32_t b = 0; b < b_end - b_first; b++) {
+        for (int j = 0; j < 8; j++)
+            memcpy(to[b].quads[j][t], x[b].q + 4 * j, 4);
+        to[b].scales[t] = x[b].scale;
+        to[b].offsets[t] = sum_offset(task->matrix->dtype, &x[b]);
+        for (uint32_t pad = t + 1; pad < TILE_TOKENS && row + 1 == task->row_count; pad++) {
+            for (int j = 0; j < 8; j++)
+                memset(to[b].quads[j][pad], 0, 4);
+            to[b].scales[pad] = 0.0f;
+            to[b].offsets[pad] = 0;
+        }
+    }
+}
+
 static void prepare(const gsrt_linear_task *task, uint32_t row_first, uint32_t row_end)
 {
     if (!is_gemm(task)) {
         prepare_offsets(task, row_first, row_end);
         return;
     }
-    size_t tile_bytes = gemm_x_tile_bytes(&products, task->matrix);
-    uint32_t block_count = task->matrix->k_count / 32;
-    for (uint32_t row = row_first; row < row_end; row++) {
-        const gsrt_q8_block *x = quant_x(task, row);
-        x_block *to = (x_block *)(void *)(task->prepared + row / TILE_TOKENS * tile_bytes);
-        uint32_t t = row % TILE_TOKENS;
-        for (uint32_t b = 0; b < block_count; b++) {
-            for (int j = 0; j < 8; j++)
-                memcpy(to[b].quads[j][t], x[b].q + 4 * j, 4);
-            to[b].scales[t] = x[b].scale;
-            to[b].offsets[t] = sum_offset(task->matrix->dtype, &x[b]);
-        }
-        if (row + 1 < task->row_count)
-            continue;
-        for (uint32_t pad = t + 1; pad < TILE_TOKENS; pad++) /* tokens of the last tile that do not exist */
-            for (uint32_t b = 0; b < block_count; b++) {
-                for (int j = 0; j < 8; j++)
-                    memset(to[b].quads[j][pad], 0, 4);
-                to[b].scales[pad] = 0.0f;
-                to[b].offsets[pad] = 0;
-            }
+    for (uint32_t k = 0, k_end; k < task->matrix->k_count; k = k_end) {
+        k_end = gemm_piece_end(task, k);
+        for (uint32_t row = row_first; row < row_end; row++)
+            prepare_piece(task, row, k / 32, k_end / 32);
     }
 }
 
