@@ -97,7 +97,7 @@
 #define GSRT_FAULT_COUNT_MAX 256             /* faults of one scenario: looked through at each event */
 #define GSRT_FAULT_TIMES_MAX 64              /* kills of one rank by one fault */
 #define GSRT_FAULT_SIDE_COUNT_MAX 255        /* groups of one partition: a byte says which */
-#define GSRT_FAULT_SECONDS_MAX 1000000       /* s, 11 days: a fault's time or duration; doubles hold its ns exactly */
+#define GSRT_FAULT_SECONDS_MAX 1000000       /* s, 11 days: a fault's time; doubles hold its ns exactly */
 #define GSRT_FAULT_FACTOR_MAX 1000000        /* how many times slower a rank becomes */
 #define GSRT_FAULT_EPOCH_MAX 1000000         /* number of the view that a fault waits for */
 #define GSRT_RANK_RESTART_COUNT_MAX 64       /* next incarnations of one rank within the window */

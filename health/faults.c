@@ -8,7 +8,8 @@
 
 enum { PLACE_BYTES_MAX = 32 };
 
-static const uint64_t duration_ns_max = GSRT_FAULT_SECONDS_MAX * UINT64_C(1000000000);
+static const uint64_t at_ns_max = GSRT_FAULT_SECONDS_MAX * UINT64_C(1000000000);
+static const uint64_t duration_ns_max = GSRT_DRILL_MS_MAX * UINT64_C(1000000);
 
 typedef enum fault_state { WAITING, DUE, AGAIN, DONE } fault_state;
 
@@ -47,7 +48,7 @@ static bool is_trigger_legal(const gsrt_fault *fault)
     case GSRT_FAULT_AT_TOKEN:
         return fault->request < GSRT_REQUEST_COUNT_MAX && fault->token >= 1 && fault->token <= GSRT_CONTEXT_MAX &&
                fault->at_ns == 0 && fault->epoch == 0;
-    case GSRT_FAULT_AT_TIME: return fault->at_ns <= duration_ns_max && !has_token && fault->epoch == 0;
+    case GSRT_FAULT_AT_TIME: return fault->at_ns <= at_ns_max && !has_token && fault->epoch == 0;
     case GSRT_FAULT_AT_VIEW:
         return fault->epoch >= 2 && fault->epoch <= GSRT_FAULT_EPOCH_MAX && !has_token && fault->at_ns == 0;
     }

@@ -43,7 +43,7 @@ typedef struct gsrt_fault {
     gsrt_fault_kind kind;
     uint32_t rank;        /* of all but partitions */
     uint32_t times;       /* kill: 1..GSRT_FAULT_TIMES_MAX */
-    uint64_t duration_ns; /* of all but kills: 1 .. GSRT_FAULT_SECONDS_MAX */
+    uint64_t duration_ns; /* of all but kills: 1 .. GSRT_DRILL_MS_MAX */
     double factor;        /* slow: above 1, at most GSRT_FAULT_FACTOR_MAX */
     const uint8_t *sides; /* partition: [GSRT_RANK_COUNT_MAX], the number of each rank's side; 0: nobody named it */
     gsrt_fault_trigger trigger;

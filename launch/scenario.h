@@ -12,6 +12,7 @@
 #include "base/buffer.h"
 #include "base/diag.h"
 #include "health/faults.h"
+#include "health/healer.h"
 #include "placement/plan.h"
 
 enum { GSRT_SCENARIO_MAX_TOKENS_DEFAULT = 128 };
@@ -40,15 +41,6 @@ typedef struct gsrt_scenario_link { /* twin: */
     double bandwidth_gbps;          /* bits: 10^9 bit/s; default 100 */
 } gsrt_scenario_link;
 
-/* healing.prefer: which way back is taken where several are possible. */
-typedef enum gsrt_prefer {
-    GSRT_PREFER_AUTO,     /* the one with the shortest predicted time */
-    GSRT_PREFER_IN_PLACE, /* the next incarnation of the lost rank takes its role again */
-    GSRT_PREFER_SPARE,    /* a rank without a role takes it */
-    GSRT_PREFER_RESHAPE,  /* the others divide its work */
-} gsrt_prefer;
-const char *gsrt_prefer_name(gsrt_prefer prefer); /* "auto", "in_place", "spare", "reshape"; static */
-
 typedef struct gsrt_scenario {
     gsrt_arena arena;
     const char *file; /* as the user gave it */
@@ -74,7 +66,7 @@ typedef struct gsrt_scenario {
     uint32_t fault_count;
     uint32_t restart_max;       /* healing.restarts, default 3: next incarnations of one rank within the window */
     uint32_t restart_window_ms; /* healing.restart_window_s, default 60 s */
-    gsrt_prefer prefer;         /* healing.prefer, default GSRT_PREFER_AUTO */
+    gsrt_heal_method prefer;    /* healing.prefer; default 0: by predicted time */
     /* fleet: and twin: */
     gsrt_scenario_device *devices; /* fleet.devices; ranks not named have the CPU */
     uint32_t device_count;

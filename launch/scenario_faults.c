@@ -5,10 +5,16 @@
 #include <inttypes.h>
 
 static const char *const prefer_words[] = {"auto", "in_place", "spare", "reshape"};
+static const gsrt_heal_method prefer_methods[] = {0, GSRT_HEAL_IN_PLACE, GSRT_HEAL_SPARE, GSRT_HEAL_RESHAPED};
+enum { PREFER_COUNT = sizeof prefer_words / sizeof prefer_words[0] };
 
-const char *gsrt_prefer_name(gsrt_prefer prefer)
+const char *gsrt__prefer_word(gsrt_heal_method prefer)
 {
-    return prefer_words[prefer];
+    for (size_t i = 1; i < PREFER_COUNT; i++) {
+        if (prefer_methods[i] == prefer)
+            return prefer_words[i];
+    }
+    return prefer_words[0];
 }
 
 static gsrt_status read_seconds(gsrt__reader *reader, const gsrt_yaml_node *node, double min, double max, double *out)
@@ -17,10 +23,10 @@ static gsrt_status read_seconds(gsrt__reader *reader, const gsrt_yaml_node *node
     return gsrt__read_field(reader, node, &field, out);
 }
 
-static gsrt_status read_ns(gsrt__reader *reader, const gsrt_yaml_node *node, double min, uint64_t *out)
+static gsrt_status read_ns(gsrt__reader *reader, const gsrt_yaml_node *node, double min, double max, uint64_t *out)
 {
     double seconds;
-    gsrt_status status = read_seconds(reader, node, min, GSRT_FAULT_SECONDS_MAX, &seconds);
+    gsrt_status status = read_seconds(reader, node, min, max, &seconds);
     if (status == GSRT_OK)
         *out = (uint64_t)(seconds * 1e9 + 0.5);
     return status;
@@ -40,7 +46,7 @@ static gsrt_status refuse_key(gsrt__reader *reader, const gsrt_yaml_node *node, 
 static gsrt_status read_at(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_fault *fault = object;
-    return read_ns(reader, node, 0, &fault->at_ns);
+    return read_ns(reader, node, 0, GSRT_FAULT_SECONDS_MAX, &fault->at_ns);
 }
 
 static const gsrt__field moment_fields[] = {
@@ -161,7 +167,7 @@ static gsrt_status read_partition(gsrt__reader *reader, const gsrt_yaml_node *no
 static gsrt_status read_duration(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_fault *fault = object;
-    return read_ns(reader, node, 1e-3, &fault->duration_ns);
+    return read_ns(reader, node, 1e-3, GSRT_DRILL_MS_MAX / 1e3, &fault->duration_ns);
 }
 
 static const gsrt__field fault_fields[] = {
@@ -289,10 +295,9 @@ static gsrt_status read_prefer(gsrt__reader *reader, const gsrt_yaml_node *node,
 {
     gsrt_scenario *scenario = object;
     size_t index;
-    gsrt_status status =
-        gsrt__read_word(reader, node, prefer_words, sizeof prefer_words / sizeof prefer_words[0], &index);
+    gsrt_status status = gsrt__read_word(reader, node, prefer_words, PREFER_COUNT, &index);
     if (status == GSRT_OK)
-        scenario->prefer = (gsrt_prefer)index;
+        scenario->prefer = prefer_methods[index];
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* Every key is written, defaults too, so that a run directory says what was done even after a default has changed. */
 #include "base/json.h"
 #include "base/yaml.h"
-#include "launch/scenario.h"
+#include "launch/scenario_impl.h"
 
 #include <inttypes.h>
 
@@ -144,7 +144,7 @@ static void put_faults(printer *p, const gsrt_scenario *scenario)
     put_u64(p, "healing:\n  restarts: ", scenario->restart_max);
     put_real(p, "\n  restart_window_s: ", scenario->restart_window_ms / 1e3);
     put(p, "\n  prefer: ");
-    put(p, gsrt_prefer_name(scenario->prefer));
+    put(p, gsrt__prefer_word(scenario->prefer));
     put(p, "\n");
 }
 

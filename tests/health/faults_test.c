@@ -281,7 +281,7 @@ START_TEST(values_past_the_limits)
     refuse(NULL, UINT32_MAX, RANKS, GSRT_EINPUT, "q.yaml: faults: 4294967295 faults; at most 256 are allowed");
 
     const gsrt_fault kill = kill_at(1, 0, 1), stop = stop_at(1, 1), slow = slow_by(2), cut = partition_at(halves, 2);
-    const uint64_t longest_ns = GSRT_FAULT_SECONDS_MAX * second_ns;
+    const uint64_t longest_ns = GSRT_DRILL_MS_MAX * (second_ns / 1000), latest_ns = GSRT_FAULT_SECONDS_MAX * second_ns;
     gsrt_fault bad[32];
     uint32_t count = 0;
 #define BAD(of, member, value) (bad[count] = (of), bad[count++].member = (value))
@@ -303,7 +303,7 @@ START_TEST(values_past_the_limits)
     BAD(stop, times, 1);
     BAD(stop, duration_ns, 0);
     BAD(stop, duration_ns, longest_ns + 1);
-    BAD(stop, at_ns, longest_ns + 1);
+    BAD(stop, at_ns, latest_ns + 1);
     BAD(stop, token, 1);
     BAD(stop, epoch, 2);
     BAD(slow, factor, 1);
@@ -321,7 +321,8 @@ START_TEST(values_past_the_limits)
                "q.yaml: faults[0]: is no fault: a value is past its limits, or belongs to another kind; see "
                "docs/scenario.md");
     gsrt_fault edge[] = {stop, slow, kill};
-    edge[0].at_ns = edge[0].duration_ns = longest_ns;
+    edge[0].at_ns = latest_ns;
+    edge[0].duration_ns = longest_ns;
     edge[1].factor = GSRT_FAULT_FACTOR_MAX;
     edge[2].times = GSRT_FAULT_TIMES_MAX;
     ck_assert_int_eq(gsrt_faults_check(edge, 3, RANKS, NULL, NULL), GSRT_OK);

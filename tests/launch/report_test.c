@@ -280,7 +280,7 @@ static gsrt_status print_scenario(gsrt_buffer *out)
         "[1]}]}, plan: {stages: [{layers: [0, 1], ranks: [0, 1]}], spares: [2]}, output: {logits: "
         "l}, fleet: {devices: [{rank: 0, profile: p, threads: 2}, {rank: 1}]}, faults: [{kill: 1, times: 2, when: "
         "{request: 0, token: 4}}, {stop: 2, for: 0.5, when: {seconds: 1}}, {partition: [[2, 0]], for: 3, when: {view: "
-        "2}}, {slow: 0, factor: 1.5, for: 1e3, when: {seconds: 0}}]}";
+        "2}}, {slow: 0, factor: 1.5, for: 6e2, when: {seconds: 0}}]}";
     gsrt_scenario *scenario;
     gsrt_status status = gsrt_scenario_read_span(gsrt_span_of_text(text), "/s/a.yaml", NULL, 0, &scenario, NULL);
     if (status != GSRT_OK)

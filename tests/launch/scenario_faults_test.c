@@ -67,7 +67,7 @@ static const char EVERY[] = "  - {kill: 1, when: {request: 1, token: 50}}\n"
                             "  - {times: 64, kill: 1023, when: {seconds: 0}}\n"
                             "  - {stop: 2, when: {seconds: 1.5}, for: 3}\n"
                             "  - {partition: [[3, 0], [2]], when: {view: 2}, for: 0.001}\n"
-                            "  - {slow: 1, factor: 5, when: {seconds: 0.2}, for: 1e6}\n";
+                            "  - {slow: 1, factor: 5, when: {seconds: 0.2}, for: 6e2}\n";
 
 START_TEST(every_kind_and_moment)
 {
@@ -83,7 +83,7 @@ START_TEST(every_kind_and_moment)
     ck_assert(f[3].sides[0] == 1 && f[3].sides[1] == 0 && f[3].sides[2] == 2 && f[3].sides[3] == 1);
     ck_assert_uint_eq(f[3].duration_ns, 1000000);
     ck_assert(f[4].kind == GSRT_FAULT_SLOW && f[4].factor == 5 && f[4].at_ns == 200000000);
-    ck_assert_uint_eq(f[4].duration_ns, 1000000000000000);
+    ck_assert_uint_eq(f[4].duration_ns, 600000000000);
     ck_assert_int_eq(gsrt_faults_check(f, 5, GSRT_RANK_COUNT_MAX, NULL, NULL), GSRT_OK);
     gsrt_diag diag = {0};
     ck_assert_int_eq(gsrt_faults_check(f, 5, 4, scenario->file, &diag), GSRT_EINFEASIBLE);
@@ -97,7 +97,7 @@ START_TEST(defaults)
     ck_assert_uint_eq(scenario->fault_count, 0);
     ck_assert_uint_eq(scenario->restart_max, 3);
     ck_assert_uint_eq(scenario->restart_window_ms, 60000);
-    ck_assert_int_eq(scenario->prefer, GSRT_PREFER_AUTO);
+    ck_assert_int_eq(scenario->prefer, 0);
     (void)gsrt_scenario_free(scenario);
 }
 END_TEST
@@ -127,9 +127,8 @@ START_TEST(what_goes_with_it)
     refuse("{kill: 1, factor: 2, when: {view: 2}}", "23: faults[0].factor: only 'slow' has a factor; remove it");
     refuse("{stop: 1, when: {view: 2}}", "5: faults[0]: key 'for' is missing; add 'for: SECONDS'");
     refuse("{stop: 1, for: forever, when: {view: 2}}", "20: faults[0].for: must be a number, found 'forever' (text)");
-    refuse("{stop: 1, for: 0, when: {view: 2}}", "20: faults[0].for: must be between 0.001 and 1e+06, found 0");
-    refuse("{stop: 1, for: 1000001, when: {view: 2}}",
-           "20: faults[0].for: must be between 0.001 and 1e+06, found 1000001");
+    refuse("{stop: 1, for: 0, when: {view: 2}}", "20: faults[0].for: must be between 0.001 and 600, found 0");
+    refuse("{stop: 1, for: 600.1, when: {view: 2}}", "20: faults[0].for: must be between 0.001 and 600, found 600.1");
     refuse("{stop: 1, for: .nan, when: {view: 2}}", "20: faults[0].for: must be a finite number, found .nan");
     refuse("{stop: 1, for: 1, times: 2, when: {view: 2}}",
            "30: faults[0].times: only a kill can be done again; remove it, or add another item");
@@ -224,7 +223,7 @@ START_TEST(healing)
     ck_assert_msg(read_text("  []\n", sets, 3, &scenario, &diag) == GSRT_OK, "%s", diag.text);
     ck_assert_uint_eq(scenario->restart_max, 0);
     ck_assert_uint_eq(scenario->restart_window_ms, 250);
-    ck_assert_int_eq(scenario->prefer, GSRT_PREFER_IN_PLACE);
+    ck_assert_int_eq(scenario->prefer, GSRT_HEAL_IN_PLACE);
     (void)gsrt_scenario_free(scenario);
     refuse_set("healing", "5", "--set healing: must be a mapping, found '5' (an integer)");
     refuse_set("healing.restarts", "65", "--set healing.restarts: must be between 0 and 64, found 65");
@@ -269,7 +268,7 @@ static void round_trip_of(const char *faults, const gsrt_scenario_set *sets, siz
 
 START_TEST(round_trip)
 {
-    static const char odd[] = "  - {slow: 0, factor: 1.0000000000000002, for: 999999.999999999, when: {seconds: 0.1}}\n"
+    static const char odd[] = "  - {slow: 0, factor: 1.0000000000000002, for: 599.999999999, when: {seconds: 0.1}}\n"
                               "  - {stop: 0, for: 0.0010000004, when: {seconds: 123456.789012345678}}\n"
                               "  - {stop: 0, for: 0.3333333333333333, when: {seconds: 1e-9}}\n";
     static const char *const words[] = {"auto", "in_place", "spare", "reshape"};
@@ -279,7 +278,6 @@ START_TEST(round_trip)
         const gsrt_scenario_set sets[] = {
             {"healing.prefer", words[i]}, {"healing.restarts", "64"}, {"healing.restart_window_s", "0.0015"}};
         round_trip_of("  []\n", sets, 3);
-        ck_assert_str_eq(gsrt_prefer_name((gsrt_prefer)i), words[i]);
     }
 }
 END_TEST
