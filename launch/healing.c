@@ -206,9 +206,8 @@ static void consider(gsrt_healing *h, const gsrt_heal_answer *answer, gsrt_incid
                                       .epoch = h->epoch,
                                       .method = method,
                                       .predicted_ns = answer->loss_ns[method],
-                                      .text = h->options.scenario->prefer != GSRT_PREFER_AUTO
-                                                  ? "the scenario prefers another"
-                                                  : "it was predicted to cost more"});
+                                      .text = h->options.scenario->prefer != 0 ? "the scenario prefers another"
+                                                                               : "it was predicted to cost more"});
 }
 
 /* Rows whose KV is lost, and steps that the run has left, as far as this rank knows: it does when it leads. */
@@ -242,7 +241,7 @@ uint64_t gsrt_healing_join_wait_ns(void *arg, const gsrt_keeper_word *word)
                                    .is_there = is_there,
                                    .rank_count = rank_count(h),
                                    .is_last = word->is_last,
-                                   .prefer = (gsrt_incident_method)h->options.scenario->prefer,
+                                   .prefer = h->options.scenario->prefer,
                                    .respawn_ns = h->respawn_ns,
                                    .take_ns = h->take_ns};
     estimate(h, &question);

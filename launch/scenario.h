@@ -64,9 +64,9 @@ typedef struct gsrt_scenario {
     /* faults: and healing: */
     gsrt_fault *faults; /* legal, but not yet checked against the number of ranks: gsrt_faults_check */
     uint32_t fault_count;
-    uint32_t restart_max;       /* healing.restarts, default 3: next incarnations of one rank within the window */
-    uint32_t restart_window_ms; /* healing.restart_window_s, default 60 s */
-    gsrt_heal_method prefer;    /* healing.prefer; default 0: by predicted time */
+    uint32_t restart_max;        /* healing.restarts, default 3: next incarnations of one rank within the window */
+    uint32_t restart_window_ms;  /* healing.restart_window_s, default 60 s */
+    gsrt_incident_method prefer; /* healing.prefer; default 0: by predicted time */
     /* fleet: and twin: */
     gsrt_scenario_device *devices; /* fleet.devices; ranks not named have the CPU */
     uint32_t device_count;

@@ -5,10 +5,10 @@
 #include <inttypes.h>
 
 static const char *const prefer_words[] = {"auto", "in_place", "spare", "reshape"};
-static const gsrt_heal_method prefer_methods[] = {0, GSRT_HEAL_IN_PLACE, GSRT_HEAL_SPARE, GSRT_HEAL_RESHAPED};
+static const gsrt_incident_method prefer_methods[] = {0, GSRT_METHOD_IN_PLACE, GSRT_METHOD_SPARE, GSRT_METHOD_RESHAPED};
 enum { PREFER_COUNT = sizeof prefer_words / sizeof prefer_words[0] };
 
-const char *gsrt__prefer_word(gsrt_heal_method prefer)
+const char *gsrt__prefer_word(gsrt_incident_method prefer)
 {
     for (size_t i = 1; i < PREFER_COUNT; i++) {
         if (prefer_methods[i] == prefer)

@@ -85,7 +85,7 @@ void gsrt__path_leave(gsrt__reader *reader, size_t mark);
 GSRT_MUST_CHECK gsrt_status gsrt__scenario_read_faults(gsrt__reader *reader, const gsrt_yaml_node *node, void *object);
 GSRT_MUST_CHECK gsrt_status gsrt__scenario_read_healing(gsrt__reader *reader, const gsrt_yaml_node *node, void *object);
 /* The word of healing.prefer; static. */
-const char *gsrt__prefer_word(gsrt_heal_method prefer);
+const char *gsrt__prefer_word(gsrt_incident_method prefer);
 /* Do the faults fit the workload? When all of `root` has been read, because keys stand in any order. */
 GSRT_MUST_CHECK gsrt_status gsrt__scenario_check_faults(gsrt__reader *reader, const gsrt_yaml_node *root);
 

@@ -223,7 +223,7 @@ START_TEST(healing)
     ck_assert_msg(read_text("  []\n", sets, 3, &scenario, &diag) == GSRT_OK, "%s", diag.text);
     ck_assert_uint_eq(scenario->restart_max, 0);
     ck_assert_uint_eq(scenario->restart_window_ms, 250);
-    ck_assert_int_eq(scenario->prefer, GSRT_HEAL_IN_PLACE);
+    ck_assert_int_eq(scenario->prefer, GSRT_METHOD_IN_PLACE);
     (void)gsrt_scenario_free(scenario);
     refuse_set("healing", "5", "--set healing: must be a mapping, found '5' (an integer)");
     refuse_set("healing.restarts", "65", "--set healing.restarts: must be between 0 and 64, found 65");
