@@ -20,8 +20,9 @@ static void start_word(gsrt__keeper *k, uint32_t rank)
     gsrt_buffer_init(&bytes, GSRT_NOTE_BYTES_MAX);
     gsrt_route route = gsrt_place_route(&k->place, &card.place, card.place.port);
     if (gsrt_note_encode(&note, &bytes) == GSRT_OK &&
-        gsrt_visit_call(visit, &route, &k->secret, gsrt_buffer_span(&bytes), gsrt_visit_now_ms() + WORD_MS) == GSRT_OK)
-        k->word_count++;
+        gsrt_visit_call(visit, &route, &k->secret, gsrt_buffer_span(&bytes), true, gsrt_visit_now_ms() + WORD_MS) ==
+            GSRT_OK)
+        k->word_count++; /* timeless: who is dead stays dead */
     else
         gsrt_visit_fini(visit);
     gsrt_buffer_fini(&bytes);
@@ -101,7 +102,7 @@ static void hear(gsrt__keeper *k, gsrt_visit *visit)
     gsrt_note note = {0};
     gsrt_buffer bytes;
     gsrt_status status = gsrt_note_decode(gsrt_visit_note(visit), k->ticket.rank_count, &note);
-    if (status != GSRT_OK || note.kind != GSRT_NOTE_ORDER || note.to != k->ticket.rank) {
+    if (status != GSRT_OK || note.kind != GSRT_NOTE_ORDER || note.to != k->ticket.rank || visit->is_timeless) {
         gsrt_visit_fini(visit);
         return;
     }

@@ -123,7 +123,8 @@ static bool hear(gsrt_sentinel *s, uint32_t index, gsrt_sentinel_event *out)
     gsrt_note note = {.word = &s->word};
     s->guest_welcome[index] = GSRT_WELCOME_STALE;
     if (gsrt_note_decode(gsrt_visit_note(visit), s->rank_count, &note) != GSRT_OK || note.to != s->rank ||
-        (note.kind != GSRT_NOTE_HELLO && note.kind != GSRT_NOTE_WORD)) {
+        (note.kind != GSRT_NOTE_HELLO && note.kind != GSRT_NOTE_WORD) ||
+        (visit->is_timeless && note.kind != GSRT_NOTE_WORD)) {
         s->refused++;
         guest_end(s, index);
         return false;
@@ -232,7 +233,7 @@ static gsrt_status call_create(gsrt_sentinel *s, uint32_t peer, uint64_t deadlin
 static gsrt_status call_start(gsrt_sentinel *s, gsrt__call *call, uint16_t port, gsrt_span note)
 {
     gsrt_route route = gsrt_place_route(&s->place, &s->peers[call->peer].place, port);
-    gsrt_status status = gsrt_visit_call(&call->visit, &route, &s->secret, note, call->deadline_ms);
+    gsrt_status status = gsrt_visit_call(&call->visit, &route, &s->secret, note, false, call->deadline_ms);
     if (status == GSRT_OK)
         rewatch(s, &call->visit, GSRT__ENTRY_CALL, call->index);
     return status;

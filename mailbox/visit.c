@@ -31,6 +31,8 @@ static uint64_t prove(const gsrt_visit *visit, bool is_by_caller, gsrt_span note
     claim words = {.role = is_by_caller ? 'c' : 'h'};
     uint64_t hash = gsrt_secret_prove(visit->secret, note);
     memcpy(words.nonces, visit->nonces, sizeof words.nonces);
+    if (is_by_caller && visit->is_timeless)
+        memset(words.nonces[0], 0, sizeof words.nonces[0]);
     memcpy(words.note, &hash, sizeof hash);
     return gsrt_secret_prove(visit->secret, gsrt_span_of(&words, sizeof words));
 }
@@ -46,12 +48,14 @@ static size_t get_length(const uint8_t in[LENGTH_BYTES])
     return (size_t)in[0] | (size_t)in[1] << 8 | (size_t)in[2] << 16 | (size_t)in[3] << 24;
 }
 
+static const size_t timeless_flag = (size_t)1 << 31; /* in the length */
+
 /* Length, note, proof, to be written. */
 static gsrt_status say(gsrt_visit *visit, gsrt_span note)
 {
     uint8_t length[LENGTH_BYTES];
     uint64_t proof = prove(visit, visit->is_caller, note);
-    put_length(length, note.len);
+    put_length(length, note.len | (visit->is_caller && visit->is_timeless ? timeless_flag : 0));
     gsrt_status status = note.len > GSRT_NOTE_BYTES_MAX ? GSRT_ELIMIT : GSRT_OK;
     if (status == GSRT_OK)
         status = gsrt_buffer_append(&visit->out, length, sizeof length);
@@ -99,7 +103,7 @@ static void try_next(gsrt_visit *visit)
     gsrt_buffer_reset(&visit->in);
     gsrt_buffer_reset(&visit->out);
     visit->out_at = 0;
-    visit->has_nonce = false;
+    visit->has_nonce = visit->has_spoken = false;
     visit->try_until_ms = now + ONE_TRY_MS < visit->deadline_ms ? now + ONE_TRY_MS : visit->deadline_ms;
     while (visit->tried_count < visit->route.count && now < visit->deadline_ms)
         if (try_address(visit, visit->route.addresses[visit->tried_count++]))
@@ -117,9 +121,14 @@ static void give_up(gsrt_visit *visit)
 }
 
 gsrt_status gsrt_visit_call(gsrt_visit *visit, const gsrt_route *route, const gsrt_secret *secret, gsrt_span note,
-                            uint64_t deadline_ms)
+                            bool is_timeless, uint64_t deadline_ms)
 {
-    *visit = (gsrt_visit){.fd = -1, .is_caller = true, .secret = secret, .deadline_ms = deadline_ms, .route = *route};
+    *visit = (gsrt_visit){.fd = -1,
+                          .is_caller = true,
+                          .is_timeless = is_timeless,
+                          .secret = secret,
+                          .deadline_ms = deadline_ms,
+                          .route = *route};
     gsrt_buffer_init(&visit->in, OUT_BYTES_MAX);
     gsrt_buffer_init(&visit->out, OUT_BYTES_MAX);
     gsrt_buffer_init(&visit->note, GSRT_NOTE_BYTES_MAX);
@@ -170,17 +179,25 @@ static bool have(gsrt_visit *visit, size_t need)
     return true;
 }
 
-/* The caller has the host's nonce: now it speaks. */
-static void take_nonce(gsrt_visit *visit)
+/* The caller says its note. */
+static void speak(gsrt_visit *visit)
 {
-    memcpy(visit->nonces[0], visit->in.data, GSRT_NONCE_BYTES);
-    gsrt_buffer_reset(&visit->in);
-    visit->has_nonce = true;
+    visit->has_spoken = true;
     visit->state = GSRT_VISIT_WRITING;
     if (gsrt_secret_draw(visit->nonces[1], GSRT_NONCE_BYTES) != GSRT_OK ||
         gsrt_buffer_append(&visit->out, visit->nonces[1], GSRT_NONCE_BYTES) != GSRT_OK ||
         say(visit, gsrt_buffer_span(&visit->note)) != GSRT_OK)
         fail(visit);
+}
+
+/* The caller has the host's nonce. */
+static void take_nonce(gsrt_visit *visit)
+{
+    memcpy(visit->nonces[0], visit->in.data, GSRT_NONCE_BYTES);
+    gsrt_buffer_reset(&visit->in);
+    visit->has_nonce = true;
+    if (!visit->has_spoken)
+        speak(visit);
 }
 
 /* Bytes before the length: the caller's nonce. */
@@ -195,6 +212,10 @@ static void read_note(gsrt_visit *visit)
     if (!have(visit, head))
         return;
     size_t len = get_length(visit->in.data + prefix_bytes(visit));
+    if (!visit->is_caller) {
+        visit->is_timeless = (len & timeless_flag) != 0;
+        len &= ~timeless_flag;
+    }
     if (len > GSRT_NOTE_BYTES_MAX) {
         give_up(visit);
         return;
@@ -213,10 +234,10 @@ static void read_note(gsrt_visit *visit)
 
 static void do_read(gsrt_visit *visit)
 {
-    if (visit->has_nonce)
-        read_note(visit);
-    else if (have(visit, GSRT_NONCE_BYTES))
+    if (!visit->has_nonce && have(visit, GSRT_NONCE_BYTES))
         take_nonce(visit);
+    if (visit->has_nonce && visit->state == GSRT_VISIT_READING)
+        read_note(visit);
 }
 
 static void do_write(gsrt_visit *visit, bool is_last)
@@ -251,6 +272,8 @@ static void do_connect(gsrt_visit *visit)
     }
     visit->state = GSRT_VISIT_READING;
     visit->try_until_ms = visit->deadline_ms; /* it exists: it may take its time */
+    if (visit->is_timeless)
+        speak(visit);
 }
 
 gsrt_visit_state gsrt_visit_move(gsrt_visit *visit)

@@ -7,6 +7,10 @@
  *   caller:  CONNECTING -> READING (nonce) -> WRITING (note) -> READING (answer) -> DONE
  *   host:    WRITING (nonce) -> READING (note) -> HEARD -> gsrt_visit_answer -> WRITING -> DONE
  *
+ * A timeless note is one that stays true, so that hearing it again does no harm: its caller does not wait for the
+ * nonce, its proof is over zeros instead, and the host is told (gsrt_visit.is_timeless) so that it takes nothing else
+ * that way.
+ *
  * Never blocks: the owner polls `fd` for gsrt_visit_events, calls gsrt_visit_move, and gives up at `deadline_ms`. A
  * caller tries the addresses of its route one after the other, so `fd` may change in gsrt_visit_move. Exactly the bytes
  * of the conversation are read: the connection can be kept afterwards (gsrt_visit_take).
@@ -34,7 +38,8 @@ typedef enum gsrt_visit_state {
 typedef struct gsrt_visit {
     gsrt_visit_state state;
     int fd;
-    bool is_caller, has_nonce;
+    bool is_caller, is_timeless;
+    bool has_nonce, has_spoken;         /* caller: the host's has come; its own note is on its way */
     uint64_t deadline_ms, try_until_ms; /* CLOCK_MONOTONIC; of the whole, of the present address */
     const gsrt_secret *secret;
     uint8_t nonces[2][GSRT_NONCE_BYTES]; /* of the host, of the caller */
@@ -50,7 +55,7 @@ uint64_t gsrt_visit_now_ms(void);
 /* Begin as caller. `note` is copied, `secret` borrowed until fini. GSRT_OK, also when the first address fails at once
  * (then GSRT_VISIT_FAILED) | GSRT_ENOMEM | GSRT_ELIMIT. */
 GSRT_MUST_CHECK gsrt_status gsrt_visit_call(gsrt_visit *visit, const gsrt_route *route, const gsrt_secret *secret,
-                                            gsrt_span note, uint64_t deadline_ms);
+                                            gsrt_span note, bool is_timeless, uint64_t deadline_ms);
 /* Begin as host. Takes `fd`, a non-blocking connection, also on failure. GSRT_OK | GSRT_ENOMEM | GSRT_EIO. */
 GSRT_MUST_CHECK gsrt_status gsrt_visit_receive(gsrt_visit *visit, int fd, const gsrt_secret *secret,
                                                uint64_t deadline_ms);
