@@ -50,7 +50,8 @@ static void try_note(gsrt_span bytes)
          again.welcome == note.welcome && gsrt_span_equal(again.card, note.card));
     if (note.kind == GSRT_NOTE_WORD)
         must(word.rank < RANK_COUNT && word.rank == word_again.rank && word.incarnation == word_again.incarnation &&
-             word.deposit.rank_count == RANK_COUNT && word.deposit.epoch == word_again.deposit.epoch);
+             word.deposit.rank_count == RANK_COUNT && word.deposit.epoch == word_again.deposit.epoch &&
+             word.deposit.ballot == word_again.deposit.ballot);
     gsrt_buffer_fini(&buffer);
 }
 
@@ -67,7 +68,8 @@ static void try_ticket(gsrt_span bytes)
     must(again.rank == ticket.rank && again.rank_count == ticket.rank_count &&
          again.incarnation == ticket.incarnation && gsrt_span_equal(again.blob, ticket.blob) &&
          memcmp(&again.secret, &ticket.secret, sizeof again.secret) == 0 &&
-         memcmp(&again.deposit, &ticket.deposit, sizeof again.deposit) == 0);
+         again.deposit.epoch == ticket.deposit.epoch && again.deposit.ballot == ticket.deposit.ballot &&
+         memcmp(again.deposit.incarnations, ticket.deposit.incarnations, sizeof again.deposit.incarnations) == 0);
     gsrt_ticket_fini(&again);
     gsrt_ticket_fini(&ticket);
     gsrt_buffer_fini(&buffer);
