@@ -3,6 +3,7 @@
 #include "launch/scenario.h"
 
 #include "base/limits.h"
+#include "health/incident.h"
 #include "tests/unit.h"
 
 #include <stdio.h>
@@ -297,9 +298,41 @@ START_TEST(shipped)
 }
 END_TEST
 
+START_TEST(what_reproduces_an_incident_is_read)
+{
+    gsrt_incident_fault faults[] = {
+        {.rank = 1, .drill = GSRT_INCIDENT_KILLED, .request = 0, .token = 40},
+        {.rank = 2, .drill = GSRT_INCIDENT_STOPPED, .for_ms = 1500, .view = 2},
+        {.rank = 3, .drill = GSRT_INCIDENT_PARTITION, .fault_ns = 1200000000, .for_ms = 2000},
+        {.rank = 0, .drill = GSRT_INCIDENT_PARTITION, .fault_ns = 1200000000, .for_ms = 2000},
+        {.rank = 2, .incarnation = 1, .detector = GSRT_DETECTOR_LINK, .proof = GSRT_PROOF_ENDED, .view = 3},
+    };
+    const gsrt_incident incident = {.faults = faults, .fault_count = 5};
+    gsrt_buffer out;
+    gsrt_buffer_init(&out, 1 << 16);
+    ck_assert_int_eq(gsrt_incident_print_faults(&incident, &out), GSRT_OK);
+    ck_assert_int_eq(gsrt_buffer_append(&out, "", 1), GSRT_OK);
+    ck_assert(strncmp((const char *)out.data, "faults:\n", 8) == 0);
+    gsrt_scenario *scenario = accept((const char *)out.data + 8);
+    const gsrt_fault *read = scenario->faults;
+    ck_assert_uint_eq(scenario->fault_count, 4);
+    ck_assert(read[0].kind == GSRT_FAULT_KILL && read[0].rank == 1 && read[0].trigger == GSRT_FAULT_AT_TOKEN);
+    ck_assert(read[0].request == 0 && read[0].token == 40);
+    ck_assert(read[1].kind == GSRT_FAULT_STOP && read[1].rank == 2 && read[1].trigger == GSRT_FAULT_AT_VIEW);
+    ck_assert(read[1].epoch == 2 && read[1].duration_ns == 1500000000);
+    ck_assert(read[2].kind == GSRT_FAULT_PARTITION && read[2].trigger == GSRT_FAULT_AT_TIME);
+    ck_assert(read[2].at_ns == 1200000000 && read[2].duration_ns == 2000000000);
+    ck_assert(read[2].sides[3] == read[2].sides[0] && read[2].sides[3] != read[2].sides[1]);
+    ck_assert(read[3].kind == GSRT_FAULT_PARTITION && read[3].sides[2] != read[3].sides[0]);
+    (void)gsrt_scenario_free(scenario);
+    gsrt_buffer_fini(&out);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *tests[] = {every_kind_and_moment,
+    const TTest *tests[] = {what_reproduces_an_incident_is_read,
+                            every_kind_and_moment,
                             defaults,
                             what_happens,
                             what_goes_with_it,
