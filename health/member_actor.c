@@ -14,7 +14,7 @@ gsrt_member_options gsrt_member_options_default(void)
                                              .retry_ns = 20 * ms,
                                              .takeover_ns = 100 * ms,
                                              .contact_ns = 50 * ms},
-                                 .silence_ns = 600 * ms,
+                                 .pause_ns = 400 * ms,
                                  .give_up_ns = 15000 * ms};
 }
 
@@ -105,6 +105,12 @@ static void send(gsrt_actor *self, uint32_t to, const gsrt_membership_message *m
     (void)status; /* a full window or a lost peer: the machine sends again */
 }
 
+static void step_phi(gsrt_member *m, gsrt_phi_event_kind kind, uint32_t peer)
+{
+    if (m->phi != NULL)
+        gsrt_phi_step(m->phi, &(gsrt_phi_event){.kind = kind, .peer = peer, .now_ns = gsrt_node_now_ns(m->node)});
+}
+
 /* The view's members are who this node speaks with; its data messages of other views are void from here on. */
 static gsrt_status install(gsrt_actor *self, gsrt_member *m, const gsrt_membership_view *view)
 {
@@ -114,6 +120,7 @@ static gsrt_status install(gsrt_actor *self, gsrt_member *m, const gsrt_membersh
         if (rank == own)
             continue;
         uint32_t incarnation = view->incarnations[rank];
+        step_phi(m, incarnation == GSRT_NOT_A_MEMBER ? GSRT_PHI_UNWATCH : GSRT_PHI_WATCH, rank);
         if (incarnation != GSRT_NOT_A_MEMBER && incarnation >= m->incarnations[rank]) {
             m->incarnations[rank] = incarnation;
             gsrt_node_set_incarnation(m->node, rank, incarnation);
@@ -198,23 +205,28 @@ static void suspect(gsrt_actor *self, gsrt_member *m, uint32_t rank, gsrt_status
     step(self, m, &event);
 }
 
-/* Who has not been heard for too long. An observer that was late itself gives everybody that much more. */
+/* Nothing may be emitted, and there is no hope of it. */
+static void give_up_if_hopeless(const gsrt_member *m, uint64_t now)
+{
+    const gsrt_member_hooks *hooks = &m->options.hooks;
+    if (m->fenced_ns != 0 && m->options.give_up_ns > 0 && now > m->fenced_ns + m->options.give_up_ns &&
+        hooks->on_lost != NULL)
+        hooks->on_lost(hooks->arg, gsrt_membership_fence_text(m->fence));
+}
+
+/* Who has not been heard for too long. */
 static void look(gsrt_actor *self, gsrt_member *m)
 {
-    const gsrt_membership_view *view = gsrt_membership_installed(m->machine);
     uint64_t now = gsrt_now_ns(self), period = m->options.machine.contact_ns;
-    uint64_t late = now > m->look_at_ns ? now - m->look_at_ns : 0;
-    for (uint32_t rank = 0; rank < view->rank_count; rank++) {
-        if (rank == gsrt_node_rank(m->node) || view->incarnations[rank] != m->incarnations[rank])
-            continue;
-        m->heard_ns[rank] += late;
-        if (now > m->heard_ns[rank] && now - m->heard_ns[rank] > m->options.silence_ns)
-            suspect(self, m, rank, GSRT_ETIMEDOUT);
+    gsrt_phi_action action;
+    if (m->phi != NULL) {
+        gsrt_phi_step(m->phi, &(gsrt_phi_event){.kind = GSRT_PHI_TICK, .now_ns = now, .next_ns = now + period});
+        while (gsrt_phi_poll(m->phi, &action)) {
+            if (action.kind == GSRT_PHI_SUSPECT)
+                suspect(self, m, action.peer, GSRT_ETIMEDOUT);
+        }
     }
-    m->look_at_ns = now + period;
-    if (m->fenced_ns != 0 && now > m->fenced_ns + m->options.give_up_ns && m->options.give_up_ns > 0 &&
-        m->options.hooks.on_lost != NULL)
-        m->options.hooks.on_lost(m->options.hooks.arg, gsrt_membership_fence_text(m->fence));
+    give_up_if_hopeless(m, now);
     if (gsrt_timer_start(self, period, TIMER_LOOK, NULL) != GSRT_OK)
         gsrt_exit(self, GSRT_EXIT_CRASH);
 }
@@ -237,8 +249,8 @@ static void on_message(gsrt_actor *self, gsrt_member *m, const gsrt_msg_membersh
     if (body->incarnations_count > 0)
         memcpy(event.message.value.incarnations, body->incarnations,
                body->incarnations_count * sizeof *body->incarnations);
-    if (body->from_rank < gsrt_node_rank_count(m->node))
-        m->heard_ns[body->from_rank] = gsrt_now_ns(self);
+    if (body->from_rank < gsrt_node_rank_count(m->node) && body->from_incarnation == m->incarnations[body->from_rank])
+        step_phi(m, GSRT_PHI_HEARD, body->from_rank);
     step(self, m, &event);
 }
 
@@ -249,7 +261,6 @@ static void on_joined(gsrt_actor *self, gsrt_member *m, const gsrt_msg_joined *j
     if (joined->rank >= gsrt_node_rank_count(m->node))
         return;
     m->incarnations[joined->rank] = joined->incarnation;
-    m->heard_ns[joined->rank] = gsrt_now_ns(self);
     step(self, m, &event);
 }
 
@@ -292,12 +303,9 @@ static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
     m->self = gsrt_self(self);
     m->fence = GSRT_FENCE_NO_VIEW;
     m->fenced_ns = gsrt_now_ns(self) + 1; /* 0 means that it may emit */
-    m->look_at_ns = gsrt_now_ns(self) + m->options.machine.contact_ns;
-    for (uint32_t rank = 0; rank < gsrt_node_rank_count(m->node); rank++)
-        m->heard_ns[rank] = gsrt_now_ns(self);
     gsrt_status status =
         gsrt_role_bind(m->node, gsrt_address_of_role(GSRT_ROLE_MEMBER, 0, gsrt_node_rank(m->node)), m->self);
-    if (status == GSRT_OK && m->options.silence_ns > 0)
+    if (status == GSRT_OK)
         status = gsrt_timer_start(self, m->options.machine.contact_ns, TIMER_LOOK, NULL);
     if (status == GSRT_OK)
         step(self, m, &(gsrt_membership_event){.kind = GSRT_MEMBERSHIP_BEGIN});
@@ -347,10 +355,12 @@ gsrt_status gsrt_member_start(gsrt_member *m, gsrt_node *node, const gsrt_member
     m->options.machine.rank = gsrt_node_rank(node);
     m->options.machine.rank_count = rank_count;
     m->incarnations = calloc(rank_count, sizeof *m->incarnations);
-    m->heard_ns = calloc(rank_count, sizeof *m->heard_ns);
-    if (m->incarnations == NULL || m->heard_ns == NULL)
+    if (m->incarnations == NULL)
         return GSRT_ENOMEM;
     gsrt_status status = gsrt_membership_create(&m->options.machine, &m->machine);
+    gsrt_phi_options phi = {.interval_ns = options->machine.contact_ns, .pause_ns = options->pause_ns};
+    if (status == GSRT_OK && options->pause_ns > 0)
+        status = gsrt_phi_create(&phi, rank_count, &m->phi);
     gsrt_address address;
     if (status == GSRT_OK)
         status = gsrt_node_spawn(node, &member_behaviour, &m, &address);
@@ -369,9 +379,8 @@ gsrt_status gsrt_member_start(gsrt_member *m, gsrt_node *node, const gsrt_member
 void gsrt_member_fini(gsrt_member *m)
 {
     m->machine = gsrt_membership_free(m->machine);
+    m->phi = gsrt_phi_free(m->phi);
     gsrt_buffer_fini(&m->record);
     free(m->incarnations);
-    free(m->heard_ns);
     m->incarnations = NULL;
-    m->heard_ns = NULL;
 }

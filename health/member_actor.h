@@ -2,7 +2,7 @@
  *
  *   transport: a peer is down, a new incarnation has connected   gsrt_node_on_suspect, gsrt_node_on_join
  *   keepers: words, deposits, orders without an answer           gsrt_keepers_listen
- *   silence of a peer's machine
+ *   silence of a peer's machine, scored by phi-accrual and by the observer's own lateness   health/phi.h
  *   -> machine -> messages to the other member actors, orders and deposits to the keepers,
  *      a view: the node's epoch and incarnations, the roles NODE and MEMBER of this rank, VIEW to the rank's root actor
  *
@@ -13,6 +13,7 @@
 
 #include "actors/node.h"
 #include "health/membership.h"
+#include "health/phi.h"
 
 /* What the rest of the rank wants to know and to decide; functions may be NULL; they run inside the actor. */
 typedef struct gsrt_member_hooks {
@@ -31,12 +32,12 @@ typedef struct gsrt_member_options {
     gsrt_keepers *keepers;           /* borrowed for the actor's life; NULL: this rank is alone and has none */
     gsrt_address root;               /* gets VIEW; bound to the role NODE of this rank in each view */
     uint64_t give_up_ns;             /* 0: never */
-    uint64_t silence_ns;             /* a peer that was not heard for that long is suspected; 0: never */
+    uint64_t pause_ns;               /* silence that is allowed beyond the mean; 0: nobody is suspected by silence */
     gsrt_member_hooks hooks;
 } gsrt_member_options;
 
-/* Times of a run, in both worlds: lease 1 s, detection 50 ms, retry 20 ms, takeover 100 ms, contact 50 ms, silence
- * 600 ms, giving up 15 s. Everything else is zero. */
+/* Times of a run, in both worlds: lease 1 s, detection 50 ms, retry 20 ms, takeover 100 ms, contact 50 ms, a pause of
+ * 400 ms, giving up 15 s. Everything else is zero. */
 gsrt_member_options gsrt_member_options_default(void);
 
 typedef struct gsrt_member {
@@ -47,9 +48,8 @@ typedef struct gsrt_member {
     uint64_t timer;              /* of the machine; 0: none */
     gsrt_membership_fence fence; /* why nothing may be emitted, when that was last said */
     uint64_t fenced_ns;          /* since when; 0: it may */
-    uint64_t look_at_ns;         /* when silence is looked at next */
     uint32_t *incarnations;      /* [rank_count] the latest that each rank is known to have */
-    uint64_t *heard_ns;          /* [rank_count] when its machine last spoke */
+    gsrt_phi *phi;               /* scores the silence of the other members */
     gsrt_status suspected_why; /* of the SUSPECT that is being fed: GSRT_EPEER, GSRT_ELINK, GSRT_ECANCELED (it said that
                                   it leaves) by the transport, GSRT_ETIMEDOUT by its silence */
     gsrt_buffer record;        /* room to encode what is recorded */
