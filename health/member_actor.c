@@ -34,12 +34,15 @@ static void tell(const gsrt_member *m, gsrt_kind kind, const void *body)
 
 static void on_suspect(void *arg, uint32_t rank, gsrt_status why)
 {
-    tell(arg, GSRT_KIND_SUSPECT, &(gsrt_msg_suspect){.rank = rank, .why = (uint32_t)why});
+    const gsrt_member *m = arg;
+    tell(m, GSRT_KIND_SUSPECT,
+         &(gsrt_msg_suspect){.rank = rank, .incarnation = m->incarnations[rank], .why = (uint32_t)why});
 }
 
 static void on_join(void *arg, uint32_t rank, uint32_t incarnation)
 {
-    const gsrt_member *m = arg;
+    gsrt_member *m = arg;
+    m->incarnations[rank] = incarnation; /* at once: what is told of the one before must not hurt this one */
     gsrt_node_set_incarnation(m->node, rank, incarnation);
     tell(m, GSRT_KIND_JOINED, &(gsrt_msg_joined){.rank = rank, .incarnation = incarnation});
 }
@@ -198,10 +201,10 @@ static void step(gsrt_actor *self, gsrt_member *m, gsrt_membership_event *event)
 
 /* ---- events ---- */
 
-static void suspect(gsrt_actor *self, gsrt_member *m, uint32_t rank, gsrt_status why)
+static void suspect(gsrt_actor *self, gsrt_member *m, uint32_t rank, uint32_t incarnation, gsrt_status why)
 {
     m->suspected_why = why;
-    gsrt_membership_event event = {.kind = GSRT_MEMBERSHIP_SUSPECT, .rank = rank, .incarnation = m->incarnations[rank]};
+    gsrt_membership_event event = {.kind = GSRT_MEMBERSHIP_SUSPECT, .rank = rank, .incarnation = incarnation};
     step(self, m, &event);
 }
 
@@ -223,7 +226,7 @@ static void look(gsrt_actor *self, gsrt_member *m)
         gsrt_phi_step(m->phi, &(gsrt_phi_event){.kind = GSRT_PHI_TICK, .now_ns = now, .next_ns = now + period});
         while (gsrt_phi_poll(m->phi, &action)) {
             if (action.kind == GSRT_PHI_SUSPECT)
-                suspect(self, m, action.peer, GSRT_ETIMEDOUT);
+                suspect(self, m, action.peer, m->incarnations[action.peer], GSRT_ETIMEDOUT);
         }
     }
     give_up_if_hopeless(m, now);
@@ -260,7 +263,6 @@ static void on_joined(gsrt_actor *self, gsrt_member *m, const gsrt_msg_joined *j
         .kind = GSRT_MEMBERSHIP_JOIN_ASKED, .rank = joined->rank, .incarnation = joined->incarnation};
     if (joined->rank >= gsrt_node_rank_count(m->node))
         return;
-    m->incarnations[joined->rank] = joined->incarnation;
     step(self, m, &event);
 }
 
@@ -290,8 +292,9 @@ static void on_suspected(gsrt_actor *self, gsrt_member *m, const gsrt_msg_suspec
 {
     if (message->rank >= gsrt_node_rank_count(m->node))
         return;
-    gsrt_node_rank_lost(m->node, message->rank); /* its connection is gone, whatever has become of it */
-    suspect(self, m, message->rank, (gsrt_status)message->why);
+    if (message->incarnation == m->incarnations[message->rank])
+        gsrt_node_rank_lost(m->node, message->rank); /* its connection is gone, whatever has become of it */
+    suspect(self, m, message->rank, message->incarnation, (gsrt_status)message->why);
 }
 
 /* ---- the actor ---- */

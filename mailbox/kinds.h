@@ -91,7 +91,7 @@
     F(boolean, is_leased, 0)                                                                                           \
     F(u32s, incarnations, GSRT_RANK_COUNT_MAX)
 /* what transport and keepers tell (mailbox/transport.h, mailbox/keepers.h) -> the member actor */
-#define GSRT_FIELDS_SUSPECT(F) F(u32, rank, GSRT_RANK_COUNT_MAX) F(u32, why, 255)
+#define GSRT_FIELDS_SUSPECT(F) F(u32, rank, GSRT_RANK_COUNT_MAX) F(u32, incarnation, 0) F(u32, why, 255)
 #define GSRT_FIELDS_JOINED(F) F(u32, rank, GSRT_RANK_COUNT_MAX) F(u32, incarnation, 0)
 #define GSRT_FIELDS_WORD(F)                                                                                            \
     F(u32, rank, GSRT_RANK_COUNT_MAX)                                                                                  \
