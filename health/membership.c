@@ -80,10 +80,14 @@ static void turn_peers(gsrt_membership *machine, const gsrt_membership_view *vie
         uint32_t incarnation = view->incarnations[rank];
         if (machine->view.incarnations[rank] != incarnation)
             peer->is_suspected = peer->is_unreachable = false;
-        if (peer->next_word.is_known && (incarnation == GSRT_NOT_A_MEMBER || peer->word.incarnation < incarnation)) {
-            peer->word = peer->next_word;
-            peer->next_word = (gsrt__word_note){0};
+        if (machine->view.incarnations[rank] != incarnation) {
+            bool is_its = peer->next_word.is_known && peer->next_word.incarnation == incarnation;
+            if (peer->word.is_known && !peer->next_word.is_known)
+                peer->next_word = peer->word; /* it does not come back */
+            peer->word = is_its ? peer->next_word : (gsrt__word_note){0};
         }
+        if (incarnation != GSRT_NOT_A_MEMBER && peer->next_word.incarnation <= incarnation)
+            peer->next_word = (gsrt__word_note){0};
         if (incarnation != GSRT_NOT_A_MEMBER && peer->join_incarnation <= incarnation)
             peer->is_joining = false;
         peer->hold_ns = 0;
@@ -173,8 +177,7 @@ static void suspect(gsrt_membership *machine, uint32_t rank)
 static bool is_to_be_asked(const gsrt_membership *machine, uint32_t rank)
 {
     const gsrt__peer *peer = &machine->peers[rank];
-    return peer->is_suspected && machine->view.incarnations[rank] != GSRT_NOT_A_MEMBER &&
-           !(peer->word.is_known && peer->word.incarnation >= machine->view.incarnations[rank]);
+    return peer->is_suspected && machine->view.incarnations[rank] != GSRT_NOT_A_MEMBER && !peer->word.is_known;
 }
 
 static void ask_advance(gsrt_membership *machine)
@@ -203,8 +206,7 @@ static void join_asked(gsrt_membership *machine, uint32_t rank, uint32_t incarna
         gsrt__send(machine, rank, GSRT_MEMBERSHIP_DECIDED);
         return;
     }
-    if ((peer->word.is_known && peer->word.incarnation >= incarnation) ||
-        (peer->next_word.is_known && peer->next_word.incarnation >= incarnation) ||
+    if ((peer->next_word.is_known && peer->next_word.incarnation >= incarnation) ||
         (peer->is_joining && peer->join_incarnation > incarnation))
         return; /* dead already */
     bool is_news = !gsrt__is_dead(machine, rank);
@@ -228,18 +230,21 @@ static void word_said(gsrt_membership *machine, const gsrt_keeper_word *word, ui
         return;
     }
     gsrt__word_note note = {.is_known = true,
-                            .is_last = word->is_last,
                             .incarnation = word->incarnation,
                             .epoch = word->deposit.epoch,
                             .ballot = word->deposit.ballot};
-    bool is_new = !peer->word.is_known || word->incarnation > peer->word.incarnation;
-    if (is_new && peer->word.is_known && peer->word.incarnation == member) {
-        if (!peer->next_word.is_known || word->incarnation > peer->next_word.incarnation)
-            peer->next_word = note;
-    } else if (is_new) {
-        peer->word = note;
-        if (word->incarnation == member && !word->is_last && join_wait_ns != 0)
+    bool is_new = false;
+    if (word->incarnation == member) {
+        is_new = !peer->word.is_known;
+        if (is_new && !word->is_last && join_wait_ns != 0)
             peer->hold_ns = machine->now_ns + join_wait_ns;
+        peer->word = note;
+    } else if ((member == GSRT_NOT_A_MEMBER || word->incarnation > member) &&
+               (!peer->next_word.is_known || word->incarnation > peer->next_word.incarnation)) {
+        is_new = member != GSRT_NOT_A_MEMBER && !gsrt__is_dead(machine, word->rank);
+        peer->next_word = note;
+        if (is_new)
+            suspect(machine, word->rank); /* the member died before that one; its own word is missing */
     }
     if (peer->is_joining && peer->join_incarnation <= word->incarnation)
         peer->is_joining = false;

@@ -27,15 +27,14 @@ typedef enum gsrt__membership_stage { GSRT__IDLE, GSRT__PREPARING, GSRT__ACCEPTI
 /* A keeper's word, without the members. */
 typedef struct gsrt__word_note {
     bool is_known;
-    bool is_last;
     uint32_t incarnation;
     uint32_t epoch; /* of its last deposit */
     uint64_t ballot;
 } gsrt__word_note;
 
 typedef struct gsrt__peer {
-    gsrt__word_note word;      /* of the member, or of an older or newer incarnation */
-    gsrt__word_note next_word; /* of a newer incarnation than the dead member */
+    gsrt__word_note word;      /* of the member's own incarnation */
+    gsrt__word_note next_word; /* of the newest other one */
     bool is_joining;
     uint32_t join_incarnation;
     bool is_suspected, is_unreachable;

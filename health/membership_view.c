@@ -59,16 +59,16 @@ bool gsrt__is_dead(const gsrt_membership *machine, uint32_t rank)
 {
     const gsrt__peer *peer = &machine->peers[rank];
     uint32_t incarnation = machine->view.incarnations[rank];
-    return incarnation != GSRT_NOT_A_MEMBER && ((peer->word.is_known && peer->word.incarnation >= incarnation) ||
-                                                (peer->is_joining && peer->join_incarnation > incarnation));
+    return incarnation != GSRT_NOT_A_MEMBER &&
+           (peer->word.is_known || (peer->next_word.is_known && peer->next_word.incarnation > incarnation) ||
+            (peer->is_joining && peer->join_incarnation > incarnation));
 }
 
 /* Dead, and all that it has accepted for the next view is known: nothing, or `late`. */
 bool gsrt__has_testament(const gsrt_membership *machine, uint32_t rank)
 {
     const gsrt__word_note *word = &machine->peers[rank].word;
-    if (machine->view.incarnations[rank] == GSRT_NOT_A_MEMBER || !word->is_known ||
-        word->incarnation != machine->view.incarnations[rank])
+    if (machine->view.incarnations[rank] == GSRT_NOT_A_MEMBER || !word->is_known)
         return false;
     if (word->epoch <= machine->view.epoch)
         return true;

@@ -108,8 +108,8 @@ static void promise(gsrt_membership *machine, uint64_t ballot)
             machine->peers[rank].sends &= ~(1u << GSRT_MEMBERSHIP_PONG);
     }
 #ifdef GSRT_PLANT_DOUBLE_VOTE
-    if (ballot < machine->promised_ballot)
-        return;
+    if (ballot != machine->promised_ballot)
+        machine->accepted_ballot = 0; /* forgets how it voted */
 #endif
     machine->promised_ballot = ballot;
 }
@@ -216,12 +216,10 @@ void gsrt__vote_promise(gsrt_membership *machine, const gsrt_membership_message 
     if (machine->stage != GSRT__PREPARING || message->ballot != machine->ballot)
         return;
     machine->peers[message->from_rank].has_voted = true;
-#ifndef GSRT_PLANT_DOUBLE_VOTE
     if (message->accepted_ballot > machine->best_ballot) {
         machine->best_ballot = message->accepted_ballot;
         gsrt__view_copy(&machine->best, &message->value);
     }
-#endif
     propose_if_enough(machine);
 }
 
@@ -235,12 +233,10 @@ void gsrt__vote_reject(gsrt_membership *machine, const gsrt_membership_message *
 
 void gsrt__vote_accept(gsrt_membership *machine, const gsrt_membership_message *message)
 {
-#ifndef GSRT_PLANT_DOUBLE_VOTE
     if (message->ballot < machine->promised_ballot) {
         gsrt__send(machine, message->from_rank, GSRT_MEMBERSHIP_REJECT);
         return;
     }
-#endif
     if (message->ballot != machine->promised_ballot)
         yield_to(machine, message->ballot);
     accept(machine, message->ballot, &message->value);
@@ -259,10 +255,8 @@ void gsrt__vote_accepted(gsrt_membership *machine, const gsrt_membership_message
 void gsrt__vote_deposited(gsrt_membership *machine)
 {
     uint32_t owner = gsrt__ballot_rank(machine->accepted_ballot);
-#ifndef GSRT_PLANT_DOUBLE_VOTE
     if (machine->accepted_ballot != machine->promised_ballot)
         return; /* a higher ballot was promised meanwhile; to report what was not accepted does no harm */
-#endif
     if (owner != machine->options.rank) {
         gsrt__send(machine, owner, GSRT_MEMBERSHIP_ACCEPTED);
     } else if (machine->stage == GSRT__ACCEPTING && machine->ballot == machine->accepted_ballot) {
