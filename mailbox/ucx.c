@@ -1,6 +1,18 @@
 #include "mailbox/ucx_impl.h"
 
+#include <time.h>
+
+/* How long the goodbye of a peer that leaves is waited for: of one that has sent something, of one that has not. */
+enum { GOODBYE_MS = 3000, GOODBYE_OF_SILENT_MS = 50 };
+
 /* ---- losing a peer ---- */
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
 
 void gsrt__ucx_suspect(gsrt__peer_state *peer, gsrt_status why)
 {
@@ -8,6 +20,10 @@ void gsrt__ucx_suspect(gsrt__peer_state *peer, gsrt_status why)
         return;
     peer->life = GSRT__PEER_SUSPECT;
     peer->why = why;
+    if (why == GSRT_ECANCELED) {
+        bool is_silent = peer->expected_number == 0 && peer->receipts == NULL;
+        peer->patience_until_ms = now_ms() + (is_silent ? GOODBYE_OF_SILENT_MS : GOODBYE_MS);
+    }
     peer->ucx->suspect_count++;
 }
 
@@ -102,6 +118,14 @@ static void watch(gsrt__ucx *ucx)
         gsrt__ucx_hear(ucx, &event);
 }
 
+/* A peer that leaves said so over the sentinel, which may overtake what it had sent: that UCX has nothing more does not
+ * mean that all is here. In shared memory another sender, taken off its processor between reserving its place in our
+ * queue and filling it, hides everything behind it. The goodbye is behind all that the peer had sent. */
+static bool is_awaited(const gsrt__peer_state *peer)
+{
+    return peer->why == GSRT_ECANCELED && !peer->has_said_goodbye && now_ms() < peer->patience_until_ms;
+}
+
 static void bury_all(gsrt__ucx *ucx)
 {
     for (uint32_t rank = 0; rank < ucx->options.rank_count && ucx->burial_count > 0; rank++)
@@ -109,12 +133,12 @@ static void bury_all(gsrt__ucx *ucx)
             bury(&ucx->peers[rank]);
 }
 
-/* UCX has nothing more from them: what they had sent has been delivered. */
+/* UCX has nothing more from them. */
 static void lose_suspects(gsrt__ucx *ucx)
 {
     for (uint32_t rank = 0; rank < ucx->options.rank_count && ucx->suspect_count > 0; rank++) {
         gsrt__peer_state *peer = &ucx->peers[rank];
-        if (peer->life != GSRT__PEER_SUSPECT)
+        if (peer->life != GSRT__PEER_SUSPECT || is_awaited(peer))
             continue;
         gsrt_sentinel_drop(ucx->sentinel, rank);
         lose(peer);

@@ -28,13 +28,19 @@ enum {
     GSRT__UCX_WATCH_BUSY = 16, /* a progress call that brought something counts as so many: more was done beside it */
 };
 
+typedef enum gsrt__link_shape {
+    GSRT__LINK_WHOLE,   /* the envelope follows the header; a payload is the data */
+    GSRT__LINK_SPLIT,   /* gsrt__split_header; the data holds envelope, then payload */
+    GSRT__LINK_GOODBYE, /* nothing follows: the sender leaves, and this is its last message */
+} gsrt__link_shape;
+
 /* Before every envelope; host byte order (one job, one architecture: the token would not match otherwise). */
 typedef struct gsrt__link_header {
     uint64_t token;
     uint32_t number; /* of the message, per sender and receiver, from 0 on, wrapping */
     uint16_t rank;
     uint8_t incarnation;
-    uint8_t is_split; /* 1: gsrt__split_header; the data holds envelope, then payload */
+    uint8_t shape; /* gsrt__link_shape */
 } gsrt__link_header;
 _Static_assert(sizeof(gsrt__link_header) == 16, "on the wire");
 
@@ -65,8 +71,9 @@ typedef struct gsrt__receipt {
     gsrt__peer_state *peer;
     uint32_t number;
     bool is_complete, is_fetching, is_orphan; /* orphan: the peer went while it was being fetched */
-    void *descriptor;                         /* of UCX, until the fetch begins */
-    size_t bytes;                             /* to fetch */
+    bool is_goodbye;
+    void *descriptor; /* of UCX, until the fetch begins */
+    size_t bytes;     /* to fetch */
     size_t envelope_bytes;
     gsrt_payload *payload;
     ucp_dt_iov_t pieces[2];
@@ -94,8 +101,10 @@ struct gsrt__peer_state {
     gsrt__ucx *ucx;
     uint32_t rank, incarnation;
     gsrt__peer_life life;
-    gsrt_status why; /* of the suspicion */
-    bool must_bury;  /* GONE, but its endpoint and receipts are still there: a callback of UCX was running */
+    gsrt_status why;            /* of the suspicion */
+    uint64_t patience_until_ms; /* SUSPECT that said it leaves: how long its goodbye is waited for */
+    bool has_said_goodbye;      /* all its messages have been received */
+    bool must_bury;             /* GONE, but its endpoint and receipts are still there: a callback of UCX was running */
     gsrt__peer_news news;
     char *host;    /* owned */
     uint8_t *card; /* [card_bytes], of its latest incarnation; owned */
@@ -190,6 +199,7 @@ void gsrt__ucx_keepers_tell(gsrt__ucx *ucx); /* what need not be awaited */
 void gsrt__ucx_void_sends(gsrt__peer_state *peer); /* forget the window: UCX still has what is in it */
 gsrt_status gsrt__ucx_post(gsrt_transport *transport, uint32_t rank, const gsrt_envelope *envelope);
 bool gsrt__ucx_is_flushed(const gsrt_transport *transport);
+void gsrt__ucx_say_goodbye(gsrt__ucx *ucx); /* to all that have ever been sent something */
 void gsrt__ucx_tell_writable(gsrt__ucx *ucx);
 void gsrt__ucx_free_sends(gsrt__ucx *ucx);
 

@@ -43,8 +43,11 @@ static bool read_arrival(arrival *a, const void *header, size_t header_bytes, co
     if (link_bytes < sizeof a->link || (header_bytes == 0 && a->is_rendezvous))
         return false;
     memcpy(&a->link, link, sizeof a->link);
-    if (a->link.is_split != 0)
-        return header_bytes > 0 && read_split(a, header, header_bytes, data, bytes);
+    if (a->link.shape == GSRT__LINK_GOODBYE)
+        return header_bytes == 0 && bytes == sizeof a->link;
+    if (a->link.shape != GSRT__LINK_WHOLE)
+        return a->link.shape == GSRT__LINK_SPLIT && header_bytes > 0 &&
+               read_split(a, header, header_bytes, data, bytes);
     a->envelope = gsrt_span_of((const uint8_t *)link + sizeof a->link, link_bytes - sizeof a->link);
     a->envelope_bytes = a->envelope.len;
     if (header_bytes > 0) {
@@ -116,6 +119,7 @@ static gsrt__receipt *receipt_create(gsrt__peer_state *peer, const arrival *a)
             memcpy(receipt->payload->data, a->payload, a->payload_bytes);
     }
     receipt->is_complete = !a->is_rendezvous;
+    receipt->is_goodbye = a->link.shape == GSRT__LINK_GOODBYE;
     return receipt;
 }
 
@@ -147,7 +151,10 @@ ucs_status_t gsrt__ucx_on_message(void *arg, const void *header, size_t header_b
     bool is_its_turn = a.link.number == peer->expected_number;
     if (is_its_turn && !a.is_rendezvous && a.payload_bytes == 0) {
         peer->expected_number++;
-        hand_over(peer, a.envelope, NULL);
+        if (a.link.shape == GSRT__LINK_GOODBYE)
+            peer->has_said_goodbye = true;
+        else
+            hand_over(peer, a.envelope, NULL);
         return UCS_OK;
     }
     gsrt__receipt *receipt = receipt_create(peer, &a);
@@ -242,7 +249,10 @@ static void deliver_of(gsrt__peer_state *peer)
         peer->receipts = receipt->next;
         peer->receipt_count--;
         peer->expected_number++;
-        hand_over(peer, gsrt_span_of(receipt->envelope, receipt->envelope_bytes), receipt->payload);
+        if (receipt->is_goodbye)
+            peer->has_said_goodbye = true;
+        else
+            hand_over(peer, gsrt_span_of(receipt->envelope, receipt->envelope_bytes), receipt->payload);
         receipt_free(receipt);
     }
 }
@@ -284,4 +294,5 @@ void gsrt__ucx_drop_receipts(gsrt__peer_state *peer)
     }
     peer->receipt_count = 0;
     peer->expected_number = 0;
+    peer->has_said_goodbye = false;
 }

@@ -2,6 +2,7 @@
  *   small   no header; data = link header, envelope                       (eager: what most messages are)
  *   beside  header = link header, envelope; data = payload                (eager or rendezvous, as UCX likes)
  *   split   header = split header; data = envelope, payload               (large envelopes)
+ * and the goodbye: data = link header, nothing else.
  */
 #include "mailbox/ucx_impl.h"
 
@@ -100,20 +101,20 @@ typedef struct shape {
     uint32_t flags;
 } shape;
 
-static gsrt__link_header link_of(const gsrt__peer_state *peer, bool is_split)
+static gsrt__link_header link_of(const gsrt__peer_state *peer, gsrt__link_shape link_shape)
 {
     const gsrt__ucx *ucx = peer->ucx;
     return (gsrt__link_header){.token = ucx->token,
                                .number = peer->next_number,
                                .rank = (uint16_t)ucx->options.rank,
                                .incarnation = (uint8_t)ucx->options.incarnation,
-                               .is_split = is_split};
+                               .shape = (uint8_t)link_shape};
 }
 
 /* Small and beside: link header and envelope in the slot. */
 static gsrt_status shape_small(gsrt__send *send, const gsrt_envelope *envelope, shape *out)
 {
-    gsrt__link_header link = link_of(send->peer, false);
+    gsrt__link_header link = link_of(send->peer, GSRT__LINK_WHOLE);
     size_t len;
     memcpy(send->small, &link, sizeof link);
     gsrt_status status =
@@ -135,7 +136,7 @@ static gsrt_status shape_small(gsrt__send *send, const gsrt_envelope *envelope, 
 
 static gsrt_status shape_split(gsrt__send *send, const gsrt_envelope *envelope, shape *out)
 {
-    gsrt__split_header header = {.link = link_of(send->peer, true)};
+    gsrt__split_header header = {.link = link_of(send->peer, GSRT__LINK_SPLIT)};
     size_t capacity = GSRT_HEADER_BYTES_MAX + envelope->body.len, len;
     send->large = malloc(sizeof header + capacity);
     if (send->large == NULL)
@@ -229,6 +230,28 @@ gsrt_status gsrt__ucx_post(gsrt_transport *transport, uint32_t rank, const gsrt_
     ucx->facts.messages_sent++;
     ucx->facts.bytes_sent += bytes - GSRT_HEADER_BYTES_MAX;
     return GSRT_OK;
+}
+
+/* Where there is no room, the peer's patience ends it. */
+void gsrt__ucx_say_goodbye(gsrt__ucx *ucx)
+{
+    for (uint32_t rank = 0; rank < ucx->options.rank_count; rank++) {
+        gsrt__peer_state *peer = &ucx->peers[rank];
+        gsrt__send *send = peer->life == GSRT__PEER_UP && peer->posts > 0 && has_room(peer, sizeof(gsrt__link_header))
+                               ? send_take(ucx)
+                               : NULL;
+        if (send == NULL)
+            continue;
+        gsrt__link_header link = link_of(peer, GSRT__LINK_GOODBYE);
+        memcpy(send->small, &link, sizeof link);
+        send->peer = peer;
+        send->number = peer->next_number;
+        send->bytes = sizeof link;
+        shape s = {
+            .data = send->small, .count = sizeof link, .type = ucp_dt_make_contig(1), .flags = UCP_AM_SEND_FLAG_EAGER};
+        if (start(send, &s) != GSRT_OK)
+            send_give(ucx, send);
+    }
 }
 
 /* Half a window of room, so that a blocked sender is not woken for every message. */

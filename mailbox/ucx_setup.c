@@ -224,6 +224,7 @@ static void leave(gsrt__ucx *ucx)
     uint64_t until_ms = now_ms() + LINGER_MS;
     ucx->transport->events = (gsrt_transport_events){0};
     ucx->keepers.base.events = (gsrt_keepers_events){0};
+    gsrt__ucx_say_goodbye(ucx);
     gsrt_sentinel_leave(ucx->sentinel);
     for (;;) {
         (void)gsrt__ucx_progress(ucx->transport);

@@ -1,5 +1,7 @@
 /* What the scripts beside it run under mpirun, as keeper and worker: ranks <what> [argument]
  *   exchange MIB   every rank sends payloads of 0 bytes to MIB MiB to every other; all arrive, in order, intact
+ *   hole FILE      of three ranks, the second stops in the middle of sending, the third sends behind it and leaves: the
+ *                  first hears that it has left only after what it had sent; FILE: scratch, shared by the ranks
  *   idle           everyone waits for a second; the time of the CPU that this takes is small
  *   exit CODE      the last rank ends with CODE, the others with 0
  *   wait           says "waiting" and waits to be interrupted
@@ -16,10 +18,14 @@
 #include "launch/wireup.h"
 #include "mailbox/codec.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,7 +44,8 @@ enum { WAIT_MS = 60000 };
 
 typedef struct job {
     gsrt_wireup wireup;
-    uint64_t *received; /* [rank_count] */
+    uint64_t *received;    /* [rank_count] */
+    uint32_t counted_peer; /* its one message must be here when it leaves; 0: nobody's */
     uint64_t bytes;
     uint32_t stop_count, down_count, writable_count;
 } job;
@@ -79,9 +86,11 @@ static void on_writable(void *arg, uint32_t peer)
 
 static void on_down(void *arg, uint32_t peer, gsrt_status why)
 {
-    (void)peer;
+    job *j = arg;
     (void)why;
-    ((job *)arg)->down_count++;
+    CHECK(j->counted_peer == 0 || peer != j->counted_peer || j->received[peer] == 1,
+          "%u left, and what it had sent is not here", peer);
+    j->down_count++;
 }
 
 /* Progress; block while there is nothing to do, at most wait_ms. */
@@ -150,6 +159,87 @@ static int do_exchange(job *j, size_t mib)
     }
     stop_together(j);
     CHECK(j->bytes == total * (j->wireup.rank_count - 1), "%llu bytes", (unsigned long long)j->bytes);
+    return 0;
+}
+
+/* ---- a hole in the queue of a receiver ---- */
+
+enum { HOLE_BYTES = 4096, HOLE_TURNS = 2000 };
+
+typedef struct hole {
+    atomic_bool is_there, has_left; /* the message is half sent; its rank has left */
+    atomic_uint turns;              /* of the receiver */
+} hole;
+
+static hole *shared_hole;
+static uint8_t *trap; /* the payload: reading it begins the hole */
+
+/* UCX reads the payload after it has taken a place in the receiver's queue. */
+static void in_the_middle(int signal)
+{
+    (void)signal;
+    atomic_store(&shared_hole->is_there, true);
+    while (!atomic_load(&shared_hole->has_left))
+        (void)sched_yield();
+    /* long enough for the receiver to see the word of the one that left, and to find its queue empty */
+    unsigned from = atomic_load(&shared_hole->turns);
+    while (atomic_load(&shared_hole->turns) - from < HOLE_TURNS)
+        (void)sched_yield();
+    CHECK(mprotect(trap, HOLE_BYTES, PROT_READ) == 0, "mprotect");
+}
+
+static void share_hole(const char *path)
+{
+    int fd = open(path, O_RDWR);
+    CHECK(fd >= 0 && ftruncate(fd, HOLE_BYTES) == 0, "%s", path);
+    shared_hole = mmap(NULL, HOLE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    trap = mmap(NULL, HOLE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(shared_hole != MAP_FAILED && trap != MAP_FAILED, "mmap");
+    close(fd);
+}
+
+static void flush(const job *j)
+{
+    gsrt_transport *t = j->wireup.transport;
+    while (!t->ops->is_flushed(t))
+        (void)t->ops->progress(t);
+}
+
+static void send_trap(job *j)
+{
+    gsrt_payload *payload = gsrt_payload_create(HOLE_BYTES);
+    CHECK(payload != NULL, "memory");
+    uint8_t *data = payload->data;
+    struct sigaction action = {.sa_handler = in_the_middle};
+    CHECK(sigaction(SIGSEGV, &action, NULL) == 0, "sigaction");
+    payload->data = trap;
+    post(j, 0, GSRT_KIND_STOP, 0, payload);
+    flush(j);
+    payload->data = data;
+    gsrt_payload_unref(payload);
+}
+
+static int do_hole(job *j, const char *path)
+{
+    CHECK(j->wireup.rank_count == 3, "three ranks");
+    share_hole(path);
+    stop_together(j);
+    if (j->wireup.rank == 1) {
+        send_trap(j);
+    } else if (j->wireup.rank == 2) {
+        while (!atomic_load(&shared_hole->is_there))
+            (void)sched_yield();
+        post(j, 0, GSRT_KIND_ACTIVATION, 1, NULL);
+        flush(j);
+        gsrt_wireup_fini(&j->wireup);
+        atomic_store(&shared_hole->has_left, true);
+    } else {
+        j->counted_peer = 2;
+        for (; j->down_count == 0; atomic_fetch_add(&shared_hole->turns, 1))
+            (void)j->wireup.transport->ops->progress(j->wireup.transport);
+        await(j, &j->stop_count, 3, "what was sent in halves");
+        CHECK(j->received[2] == 1, "received %llu", (unsigned long long)j->received[2]);
+    }
     return 0;
 }
 
@@ -277,6 +367,8 @@ static int run(job *j, int argc, char **argv)
     int number = argc > 2 ? atoi(argv[2]) : 0;
     if (strcmp(what, "exchange") == 0)
         return do_exchange(j, (size_t)number);
+    if (strcmp(what, "hole") == 0 && argc > 2)
+        return do_hole(j, argv[2]);
     if (strcmp(what, "idle") == 0)
         return do_idle(j);
     if (strcmp(what, "wait") == 0)

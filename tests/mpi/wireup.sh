@@ -41,6 +41,9 @@ expect 0 2 GSRT_TRANSPORT=tcp exchange 32
 expect 0 1 GSRT_TRANSPORT= exchange 1
 expect 0 3 GSRT_TRANSPORT= exchange 1
 contains 'near sysv/memory'
+hole=$(mktemp)
+expect 0 3 GSRT_TRANSPORT=shm hole "$hole"
+rm "$hole"
 expect 0 3 GSRT_TRANSPORT=shm idle
 expect 0 3 GSRT_TRANSPORT=tcp idle
 expect 7 3 GSRT_TRANSPORT=shm exit 7
