@@ -1,6 +1,8 @@
 /* Opening and closing: environment, context, worker, card, peers, endpoints. */
 #include "mailbox/ucx_impl.h"
 
+#include "mailbox/payload.h"
+
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +90,7 @@ static gsrt_status write_card(gsrt__ucx *ucx)
 
 static gsrt_status create(gsrt__ucx *ucx, gsrt_diag *diag)
 {
+    gsrt_payload_keep_memory();
     gsrt_status status = choose_transports(ucx->options.transport, diag);
     if (status == GSRT_OK)
         status = gsrt_sentinel_create(ucx->options.rank, ucx->options.rank_count,
