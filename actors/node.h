@@ -28,7 +28,9 @@ typedef struct gsrt_node_options {
     gsrt_transport *transport;       /* taken: freed with the node; NULL: a node alone */
     uint64_t (*clock_ns)(void *arg); /* NULL: CLOCK_MONOTONIC */
     void *clock_arg;
-    uint64_t spin_ns; /* spin this long before blocking; 0: block at once */
+    uint64_t spin_ns;  /* spin this long before blocking; 0: do not */
+    uint64_t yield_ns; /* then yield the processor this long before blocking: where ranks outnumber processors it is
+                          another rank that gets it, and neither pays for being put to sleep and woken */
     gsrt_node_recorder recorder;
 } gsrt_node_options;
 

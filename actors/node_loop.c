@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -163,7 +164,7 @@ static void flush(gsrt_node *node)
 void gsrt_node_run(gsrt_node *node)
 {
     const gsrt_node_recorder *recorder = &node->options.recorder;
-    uint64_t spin_ns = node->options.spin_ns, idle_since = 0;
+    uint64_t spin_ns = node->options.spin_ns, patience_ns = spin_ns + node->options.yield_ns, idle_since = 0;
     uint32_t idle_rounds = 0;
     while (!gsrt_node_is_finished(node)) {
         bool is_idle = do_round(node, GSRT__DISPATCH_BUDGET) == 0;
@@ -180,11 +181,14 @@ void gsrt_node_run(gsrt_node *node)
         idle_rounds++;
         if (was_busy && recorder->catch_up != NULL)
             recorder->catch_up(recorder->arg);
-        uint64_t now = spin_ns > 0 ? gsrt__round_now(node) : 0;
+        uint64_t now = patience_ns > 0 ? gsrt__round_now(node) : 0;
         if (was_busy)
             idle_since = now;
         if (now - idle_since >= spin_ns) {
-            block(node, gsrt_node_next_timer_ns(node));
+            if (now - idle_since < patience_ns)
+                (void)sched_yield();
+            else
+                block(node, gsrt_node_next_timer_ns(node));
             node->is_round_timed = false;
         }
     }

@@ -74,6 +74,13 @@ static uint64_t spin_ns_of(const run *r)
     return (long)r->wireup.rank_count > cores ? 0 : 20000;
 }
 
+/* Long enough for the other ranks of this processor to have their turn and answer; short against a step. */
+static uint64_t yield_ns_of(const run *r)
+{
+    bool is_crowded = (long)r->wireup.rank_count > sysconf(_SC_NPROCESSORS_ONLN);
+    return r->scenario->spin_us < 0 && is_crowded ? 100000 : 0;
+}
+
 /* At the wire-up, and again when the run directory is known, which a later incarnation must not have to guess. */
 static gsrt_status give_ticket(run *r)
 {
@@ -129,6 +136,7 @@ static gsrt_status create_node(run *r)
                                  .incarnation = r->wireup.incarnation,
                                  .transport = r->wireup.transport,
                                  .spin_ns = spin_ns_of(r),
+                                 .yield_ns = yield_ns_of(r),
                                  .recorder = {.arg = r,
                                               .message = record_message,
                                               .event = record_event,
