@@ -13,12 +13,15 @@ gsrt_payload *gsrt_payload_create(size_t len)
 {
     if (len > GSRT_PAYLOAD_BYTES_MAX)
         return NULL;
-    size_t bytes = ALIGN + (len + ALIGN - 1) / ALIGN * ALIGN;
-    gsrt_payload *payload = aligned_alloc(ALIGN, bytes);
-    if (payload == NULL)
+    /* Not aligned_alloc: what glibc cuts off around an aligned block stays in its caches, so that the block fits no
+     * later one of its size when it is freed. */
+    uint8_t *block = malloc(2 * ALIGN + len);
+    if (block == NULL)
         return NULL;
+    gsrt_payload *payload = (gsrt_payload *)(void *)(block + (ALIGN - (uintptr_t)block % ALIGN));
     atomic_init(&payload->references, 1);
     payload->len = len;
+    payload->block = block;
     payload->data = (uint8_t *)payload + ALIGN;
     payload->whole = NULL;
     return payload;
@@ -33,6 +36,7 @@ gsrt_payload *gsrt_payload_view(gsrt_payload *whole, size_t first, size_t len)
         return NULL;
     atomic_init(&view->references, 1);
     view->len = len;
+    view->block = view;
     view->data = whole->data + first;
     view->whole = gsrt_payload_ref(whole);
     return view;
@@ -50,7 +54,7 @@ gsrt_payload *gsrt_payload_unref(gsrt_payload *payload)
     /* release: our reads are done before the count drops; acquire: the last one sees all of them before it frees */
     while (payload != NULL && atomic_fetch_sub_explicit(&payload->references, 1, memory_order_acq_rel) == 1) {
         gsrt_payload *whole = payload->whole;
-        free(payload);
+        free(payload->block);
         payload = whole;
     }
     return NULL;

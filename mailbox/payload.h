@@ -13,6 +13,7 @@ typedef struct gsrt_payload {
     size_t len;
     uint8_t *data;              /* [len] */
     struct gsrt_payload *whole; /* a view: of this one, which it holds; else NULL */
+    void *block;                /* of the heap, in which it lies */
 } gsrt_payload;
 
 /* `len` uninitialised bytes, one reference; NULL: no memory or len past GSRT_PAYLOAD_BYTES_MAX. */
