@@ -1,12 +1,13 @@
 /* links: what goes between ranks, under mpirun, with everything that a run has around it: UCX, envelopes, the directory
  * (receivers are named by role), link actors, the recorder. Every rank spins, unless there are
- * more ranks than processing units.
+ * more ranks than processing units: then it yields, as in a run.
  *
  *   links messages COUNT DIRECTORY    ranks 0 and 1: a PING of 64 bytes to and fro, COUNT times in each of 9 batches; a
  *                                     trace is written below DIRECTORY. Prints {"one_way_us": median, "lane": ...}
- *   links allreduce BYTES ROUNDS      all ranks: the canonical sum of a vector of f32 that each rank holds: pieces are
- *                                     exchanged (collectives/exchange.h) and every rank finishes the same tree. ROUNDS
- *                                     in each of 9 batches. Prints {"us": median, ...}; the result is checked.
+ *   links allreduce BYTES ROUNDS [whole|ranges]
+ *                                     all ranks: the canonical sum of a vector of f32 that each rank holds, in the
+ *                                     cheaper way or the named one (collectives/reduction.h). ROUNDS in each of 9
+ *                                     batches. Prints {"us": median, ...}; the result is checked.
  */
 #include "actors/courier.h"
 #include "backends/numerics.h"
@@ -14,6 +15,7 @@
 #include "ckpt/recorder.h"
 #include "collectives/exchange.h"
 #include "collectives/link_actor.h"
+#include "collectives/reduction.h"
 #include "launch/wireup.h"
 
 #include <stdio.h>
@@ -21,8 +23,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BATCHES = 9, DATA_BYTES = 64, RANKS_MAX = GSRT_GROUP_RANKS_MAX };
+enum { BATCHES = 9, DATA_BYTES = 64, RANKS_MAX = GSRT_GROUP_RANKS_MAX, SEGMENT_VALUES = 64 << 10 };
 #define SPIN_NS 60000000000u /* longer than any wait here */
+#define YIELD_NS 100000u     /* as a run has it */
 #define LAST UINT64_MAX      /* number of the PING that ends a game */
 
 typedef struct bench {
@@ -30,6 +33,7 @@ typedef struct bench {
     gsrt_node *node;
     gsrt_recorder *recorder;
     uint64_t count, value_count; /* per batch; of the vector */
+    gsrt_reduction_way way;
     double batch_us[BATCHES];
     gsrt_link_facts links[RANKS_MAX];
 } bench;
@@ -79,6 +83,7 @@ static void open_node(bench *b, const char *directory)
                                  .incarnation = b->wireup.incarnation,
                                  .transport = b->wireup.transport,
                                  .spin_ns = is_spinning ? SPIN_NS : 0,
+                                 .yield_ns = is_spinning ? 0 : YIELD_NS,
                                  .recorder = {.arg = b->recorder,
                                               .message = gsrt_recorder_message,
                                               .event = gsrt_recorder_event,
@@ -172,10 +177,15 @@ static int run_messages(bench *b, const char *count, const char *directory)
 
 typedef struct member {
     bench *bench;
+    gsrt_reduction reduction; /* of a segment */
     gsrt_exchange_store *store;
-    float *mine, *sum;
+    gsrt_payload *mine; /* the vector */
+    float *sum;
     gsrt_tree_step steps[RANKS_MAX];
-    uint64_t step, begin_ns;
+    uint64_t step, begin_ns; /* a step: a segment of the vector */
+    uint32_t exchange;       /* of the step: what is waited for */
+    uint32_t segment_count;
+    size_t first; /* value of the segment */
 } member;
 
 /* Every rank can say what every other holds: small whole numbers, so that a plain sum checks the tree's exactly. */
@@ -184,48 +194,97 @@ static float value_of(uint32_t rank, uint64_t index)
     return (float)((index * 7 + rank * 13) % 101);
 }
 
-static gsrt_status contribute(gsrt_actor *self, member *me)
+/* One's own piece waits with those of the others. */
+static gsrt_status contribute(gsrt_actor *self, member *me, uint32_t to, gsrt_payload *payload)
 {
-    bench *b = me->bench;
-    size_t bytes = b->value_count * sizeof(float);
-    gsrt_payload *payload = gsrt_payload_create(bytes);
-    if (payload == NULL)
-        return GSRT_ENOMEM;
-    memcpy(payload->data, me->mine, bytes);
-    gsrt_msg_piece piece = {.step = me->step, .member = b->wireup.rank};
-    gsrt_status status = gsrt_exchange_store_put(me->store, me->step, 0, b->wireup.rank, payload);
-    for (uint32_t rank = 0; status == GSRT_OK && rank < b->wireup.rank_count; rank++)
-        if (rank != b->wireup.rank)
-            status = gsrt_courier_send(self, role_of(rank), GSRT_KIND_PIECE, &piece, payload);
-    gsrt_payload_unref(payload);
-    return status;
+    uint32_t rank = me->bench->wireup.rank;
+    gsrt_msg_piece piece = {.step = me->step, .exchange = me->exchange, .member = rank};
+    if (to == rank)
+        return gsrt_exchange_store_put(me->store, me->step, me->exchange, rank, payload);
+    return gsrt_courier_send(self, role_of(to), GSRT_KIND_PIECE, &piece, payload);
+}
+
+/* Views of the segment: nothing is copied. The next rank first, so that not all send to the same one at once. */
+static void contribute_segment(gsrt_actor *self, member *me)
+{
+    uint32_t rank = me->bench->wireup.rank, rank_count = me->reduction.member_count;
+    for (uint32_t i = 1; i <= rank_count; i++) {
+        uint32_t to = (rank + i) % rank_count;
+        gsrt_reduction_piece piece = gsrt_reduction_piece_of(&me->reduction, 0, rank, to);
+        gsrt_payload *view = gsrt_payload_view(me->mine, (me->first + piece.column_first) * sizeof(float),
+                                               piece.column_count * sizeof(float));
+        must(view == NULL ? GSRT_ENOMEM : contribute(self, me, to, view), "send a piece", NULL);
+        gsrt_payload_unref(view);
+    }
 }
 
 static const float *piece_of(const member *me, uint32_t rank)
 {
-    return (const float *)(const void *)gsrt_exchange_store_get(me->store, me->step, 0, rank)->data;
+    return (const float *)(const void *)gsrt_exchange_store_get(me->store, me->step, me->exchange, rank)->data;
 }
 
 /* One chunk per rank: node i of the tree is the piece of rank i. Strips that stay in the cache go through the whole
- * tree one after the other. */
-static void finish_tree(member *me)
+ * tree one after the other; a node is copied nowhere before it is added to. */
+static void finish_tree(const member *me, size_t value_count, float *out)
 {
     enum { STRIP = 1024 };
-    float nodes[RANKS_MAX][STRIP];
-    uint32_t rank_count = me->bench->wireup.rank_count;
-    for (uint64_t first = 0; first < me->bench->value_count; first += STRIP) {
-        uint64_t left = me->bench->value_count - first;
-        size_t count = left < STRIP ? (size_t)left : STRIP;
+    float scratch[RANKS_MAX][STRIP];
+    uint32_t rank_count = me->reduction.member_count;
+    for (size_t first = 0; first < value_count; first += STRIP) {
+        size_t count = value_count - first < STRIP ? value_count - first : STRIP;
+        const float *nodes[RANKS_MAX];
         for (uint32_t rank = 0; rank < rank_count; rank++)
-            memcpy(nodes[rank], piece_of(me, rank) + first, count * sizeof(float));
+            nodes[rank] = piece_of(me, rank) + first;
         for (uint32_t i = 0; i + 1 < rank_count; i++) {
-            float *restrict into = nodes[me->steps[i].into];
-            const float *restrict from = nodes[me->steps[i].from];
+            const float *left = nodes[me->steps[i].into], *right = nodes[me->steps[i].from];
+            float *into = i + 2 == rank_count ? out + first : scratch[me->steps[i].into];
             for (size_t k = 0; k < count; k++)
-                into[k] += from[k];
+                into[k] = left[k] + right[k];
+            nodes[me->steps[i].into] = into;
         }
-        memcpy(me->sum + first, nodes[0], count * sizeof(float));
+        if (rank_count == 1)
+            memcpy(out + first, nodes[0], count * sizeof(float));
     }
+}
+
+/* Finish this rank's range and send it to everyone. */
+static void contribute_range(gsrt_actor *self, member *me)
+{
+    gsrt_reduction_piece share = gsrt_reduction_share(&me->reduction, me->bench->wireup.rank);
+    gsrt_payload *range = gsrt_payload_create(share.column_count * sizeof(float));
+    must(range == NULL ? GSRT_ENOMEM : GSRT_OK, "make room for a range", NULL);
+    finish_tree(me, share.column_count, (float *)(void *)range->data);
+    gsrt_exchange_store_drop(me->store, me->step, 0);
+    me->exchange = 1;
+    for (uint32_t i = 1; i <= me->reduction.member_count; i++)
+        must(contribute(self, me, (me->bench->wireup.rank + i) % me->reduction.member_count, range), "send a range",
+             NULL);
+    gsrt_payload_unref(range);
+}
+
+static void take_ranges(const member *me)
+{
+    for (uint32_t rank = 0; rank < me->reduction.member_count; rank++) {
+        gsrt_reduction_piece piece = gsrt_reduction_share(&me->reduction, rank);
+        memcpy(me->sum + me->first + piece.column_first, piece_of(me, rank), piece.column_count * sizeof(float));
+    }
+}
+
+/* The segment that the step is about: pieces of long vectors are summed and passed on while they are in the cache. */
+static gsrt_status plan_segment(member *me)
+{
+    const bench *b = me->bench;
+    uint32_t node_counts[RANKS_MAX], segment = (uint32_t)(me->step % me->segment_count);
+    me->first = (size_t)segment * SEGMENT_VALUES;
+    size_t left = b->value_count - me->first;
+    for (uint32_t rank = 0; rank < b->wireup.rank_count; rank++)
+        node_counts[rank] = 1;
+    gsrt_reduction_options options = {.member_count = b->wireup.rank_count,
+                                      .node_counts = node_counts,
+                                      .column_count = (uint32_t)(left < SEGMENT_VALUES ? left : SEGMENT_VALUES),
+                                      .row_count = 1,
+                                      .way = b->way};
+    return gsrt_reduction_plan(&options, &me->reduction);
 }
 
 static gsrt_status member_init(gsrt_actor *self, void *state, const void *arg)
@@ -233,19 +292,21 @@ static gsrt_status member_init(gsrt_actor *self, void *state, const void *arg)
     member *me = state;
     me->bench = *(bench *const *)arg;
     const bench *b = me->bench;
-    uint32_t ends[RANKS_MAX];
-    for (uint32_t rank = 0; rank < b->wireup.rank_count; rank++)
+    uint32_t ends[RANKS_MAX], rank_count = b->wireup.rank_count;
+    for (uint32_t rank = 0; rank < rank_count; rank++)
         ends[rank] = rank + 1;
-    if (gsrt_tree_plan(b->wireup.rank_count, ends, b->wireup.rank_count, me->steps, RANKS_MAX) != b->wireup.rank_count)
+    me->segment_count = (uint32_t)((b->value_count + SEGMENT_VALUES - 1) / SEGMENT_VALUES);
+    if (gsrt_tree_plan(rank_count, ends, rank_count, me->steps, RANKS_MAX) != rank_count)
         return GSRT_EINVAL;
-    me->store = gsrt_exchange_store_create(b->wireup.rank_count);
-    me->mine = malloc(b->value_count * sizeof(float));
+    me->store = gsrt_exchange_store_create(rank_count);
+    me->mine = gsrt_payload_create(b->value_count * sizeof(float));
     me->sum = calloc(b->value_count, sizeof(float));
     if (me->store == NULL || me->mine == NULL || me->sum == NULL)
         return GSRT_ENOMEM;
     for (uint64_t i = 0; i < b->value_count; i++)
-        me->mine[i] = value_of(b->wireup.rank, i);
-    return gsrt_timer_start(self, 0, 0, NULL);
+        ((float *)(void *)me->mine->data)[i] = value_of(b->wireup.rank, i);
+    gsrt_status status = plan_segment(me);
+    return status == GSRT_OK ? gsrt_timer_start(self, 0, 0, NULL) : status;
 }
 
 static void check_sum(const member *me)
@@ -262,37 +323,57 @@ static void check_sum(const member *me)
     }
 }
 
-/* Finish every step whose pieces are all here. Returns false when the last one was among them. */
-static bool advance(gsrt_actor *self, member *me)
+/* A step is done, and perhaps a round. false: it was the last one. */
+static bool next_step(gsrt_actor *self, member *me)
 {
     bench *b = me->bench;
-    uint64_t all = b->wireup.rank_count == 64 ? UINT64_MAX : (UINT64_C(1) << b->wireup.rank_count) - 1;
-    while (gsrt_exchange_store_has(me->store, me->step, 0, all)) {
-        finish_tree(me);
-        gsrt_exchange_store_drop(me->store, me->step, 0);
-        me->step++;
-        uint64_t batch = me->step / b->count;
-        if (me->step % b->count == 0) {
-            uint64_t now_ns = gsrt_measure_now_ns();
-            if (batch >= 2)
-                b->batch_us[batch - 2] = (double)(now_ns - me->begin_ns) * 1e-3 / (double)b->count;
-            me->begin_ns = now_ns;
-        }
-        if (batch == BATCHES + 1)
-            return false;
-        must(contribute(self, me), "send a piece", NULL);
+    uint64_t steps_per_batch = b->count * me->segment_count;
+    me->step++;
+    me->exchange = 0;
+    uint64_t batch = me->step / steps_per_batch;
+    if (me->step % steps_per_batch == 0) {
+        uint64_t now_ns = gsrt_measure_now_ns();
+        if (batch >= 2)
+            b->batch_us[batch - 2] = (double)(now_ns - me->begin_ns) * 1e-3 / (double)b->count;
+        me->begin_ns = now_ns;
     }
+    if (batch == BATCHES + 1)
+        return false;
+    must(plan_segment(me), "plan", NULL);
+    contribute_segment(self, me);
     return true;
+}
+
+/* Go on as far as the pieces allow. false: the last one is done. */
+static bool advance(gsrt_actor *self, member *me)
+{
+    uint32_t rank_count = me->reduction.member_count;
+    uint64_t all = rank_count == 64 ? UINT64_MAX : (UINT64_C(1) << rank_count) - 1;
+    bool goes_on = true;
+    while (goes_on && gsrt_exchange_store_has(me->store, me->step, me->exchange, all)) {
+        if (me->exchange + 1 < gsrt_reduction_exchange_count(&me->reduction)) {
+            contribute_range(self, me);
+            continue;
+        }
+        if (me->exchange == 1)
+            take_ranges(me);
+        else
+            finish_tree(me, me->reduction.column_count, me->sum + me->first);
+        gsrt_exchange_store_drop(me->store, me->step, me->exchange);
+        goes_on = next_step(self, me);
+    }
+    return goes_on;
 }
 
 static void member_receive(gsrt_actor *self, void *state, const gsrt_message *message)
 {
     member *me = state;
     if (message->kind == GSRT_KIND_TIMER) {
-        must(contribute(self, me), "send a piece", NULL);
+        contribute_segment(self, me);
     } else if (message->kind == GSRT_KIND_PIECE) {
         const gsrt_msg_piece *piece = message->body;
-        must(gsrt_exchange_store_put(me->store, piece->step, 0, piece->member, message->payload), "keep a piece", NULL);
+        must(gsrt_exchange_store_put(me->store, piece->step, piece->exchange, piece->member, message->payload),
+             "keep a piece", NULL);
     }
     if (!advance(self, me)) {
         check_sum(me);
@@ -305,16 +386,19 @@ static void member_stop(gsrt_actor *self, void *state, uint32_t reason)
     (void)self;
     (void)reason;
     member *me = state;
+    gsrt_payload_unref(me->mine);
     gsrt_exchange_store_free(me->store);
-    free(me->mine);
     free(me->sum);
 }
 
-static int run_allreduce(bench *b, const char *bytes, const char *rounds)
+static int run_allreduce(bench *b, const char *bytes, const char *rounds, const char *way)
 {
     static const gsrt_behaviour behaviour = {"member", sizeof(member), member_init, member_receive, member_stop};
     b->value_count = strtoull(bytes, NULL, 10) / sizeof(float);
     b->count = strtoull(rounds, NULL, 10);
+    b->way = strcmp(way, "whole") == 0    ? GSRT_REDUCTION_WHOLE
+             : strcmp(way, "ranges") == 0 ? GSRT_REDUCTION_RANGES
+                                          : GSRT_REDUCTION_CHEAPER;
     open_node(b, NULL);
     if (b->value_count == 0 || b->count == 0 || b->wireup.rank_count > RANKS_MAX) {
         fputs("links: allreduce needs bytes and rounds\n", stderr);
@@ -335,8 +419,9 @@ int main(int argc, char **argv)
     static bench b;
     if (argc == 4 && strcmp(argv[1], "messages") == 0)
         return run_messages(&b, argv[2], argv[3]);
-    if (argc == 4 && strcmp(argv[1], "allreduce") == 0)
-        return run_allreduce(&b, argv[2], argv[3]);
-    fputs("usage: links messages COUNT DIRECTORY | links allreduce BYTES ROUNDS (under mpirun)\n", stderr);
+    if ((argc == 4 || argc == 5) && strcmp(argv[1], "allreduce") == 0)
+        return run_allreduce(&b, argv[2], argv[3], argc == 5 ? argv[4] : "cheaper");
+    fputs("usage: links messages COUNT DIRECTORY | links allreduce BYTES ROUNDS [whole|ranges] (under mpirun)\n",
+          stderr);
     return 1;
 }

@@ -103,7 +103,7 @@ uint32_t gsrt_exchange_store_count(const gsrt_exchange_store *store)
     return store->piece_count;
 }
 
-bool gsrt_exchange_prefers_reduce(uint64_t gather_bytes, uint64_t reduce_bytes, uint32_t rows)
+uint64_t gsrt_exchange_cost_bytes(uint32_t hop_count, uint64_t bytes)
 {
-    return reduce_bytes * rows + ALPHA_BYTES < gather_bytes * rows + 2 * (uint64_t)ALPHA_BYTES;
+    return (uint64_t)hop_count * ALPHA_BYTES + bytes;
 }

@@ -34,9 +34,8 @@ bool gsrt_exchange_store_has(const gsrt_exchange_store *store, uint64_t step, ui
 void gsrt_exchange_store_drop(gsrt_exchange_store *store, uint64_t step, uint32_t exchange);
 uint32_t gsrt_exchange_store_count(const gsrt_exchange_store *store);
 
-/* Which way to split a product that reads a split input: gather the input and split the outputs (two exchanges), or
- * split K (one exchange of whole subtrees)? By alpha-beta cost: hops * alpha + bytes * beta; true: K.
- * gather_bytes, reduce_bytes: what one member receives per row of the step. rows: what a step usually has. */
-bool gsrt_exchange_prefers_reduce(uint64_t gather_bytes, uint64_t reduce_bytes, uint32_t rows);
+/* What an exchange costs, by the alpha-beta rule, in bytes that could be sent in its time: hops one after the other,
+ * and the bytes that one member receives. Only comparisons mean anything. */
+uint64_t gsrt_exchange_cost_bytes(uint32_t hop_count, uint64_t bytes);
 
 #endif

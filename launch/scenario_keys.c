@@ -161,8 +161,9 @@ static gsrt_status read_spares(gsrt__reader *reader, const gsrt_yaml_node *node,
 static gsrt_status read_exchange(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_plan *plan = object;
-    static const char *const words[] = {"auto", "gather", "reduce"};
-    static const gsrt_exchange kinds[] = {GSRT_EXCHANGE_AUTO, GSRT_EXCHANGE_GATHER, GSRT_EXCHANGE_REDUCE};
+    static const char *const words[] = {"auto", "gather", "reduce", "scatter"};
+    static const gsrt_exchange kinds[] = {GSRT_EXCHANGE_AUTO, GSRT_EXCHANGE_GATHER, GSRT_EXCHANGE_REDUCE,
+                                          GSRT_EXCHANGE_SCATTER};
     size_t index;
     gsrt_status status = gsrt__read_word(reader, node, words, sizeof words / sizeof words[0], &index);
     if (status == GSRT_OK)

@@ -2,6 +2,7 @@
 
 #include "backends/numerics.h"
 #include "collectives/exchange.h"
+#include "collectives/reduction.h"
 #include "model/lower_impl.h"
 
 #include <stdlib.h>
@@ -104,27 +105,34 @@ static void end_segment(gsrt__lowering *l)
     l->segment_first = l->instr_count;
 }
 
-/* End the segment with an exchange of slot `own` (widths[member] elements each) and place the pieces, one after the
- * other, into a new slot of all their width; GSRT_NO_SLOT where this member does not need it. */
-static uint16_t exchange(gsrt__lowering *l, uint16_t own, gsrt_slot_format format, const uint32_t *widths,
-                         uint64_t receivers, bool is_reduction)
+/* An exchange of slot `own`; widths[member] elements of each member's rows come to this one. */
+static gsrt_lowered_exchange exchange_of(const gsrt__lowering *l, uint16_t own, gsrt_slot_format format,
+                                         const uint32_t *widths, uint64_t receivers)
 {
     gsrt_lowered_exchange e = {.slot = widths[l->member] > 0 ? own : (uint16_t)GSRT_NO_SLOT,
                                .receivers = receivers,
-                               .is_wanted = l->is_wanted,
-                               .is_reduction = is_reduction};
-    uint32_t total = 0;
+                               .is_wanted = l->is_wanted};
     for (uint32_t m = 0; m < l->member_count; m++) {
         gsrt_slot piece = {.format = format, .width = widths[m]};
         e.row_bytes[m] = (uint32_t)gsrt_slot_row_bytes(&piece);
         e.senders |= widths[m] > 0 ? 1ull << m : 0;
-        total += widths[m];
     }
+    return e;
+}
+
+/* End the segment with the exchange and place the pieces, one after the other, into a new slot of all their width;
+ * GSRT_NO_SLOT where this member does not need it. */
+static uint16_t exchange(gsrt__lowering *l, const gsrt_lowered_exchange *e, gsrt_slot_format format,
+                         const uint32_t *widths)
+{
+    uint32_t total = 0;
+    for (uint32_t m = 0; m < l->member_count; m++)
+        total += widths[m];
     end_segment(l);
     if (!grow(l, (void **)&l->exchanges, l->exchange_count, sizeof *l->exchanges))
         return 0;
-    l->exchanges[l->exchange_count++] = e;
-    if ((receivers >> l->member & 1u) == 0)
+    l->exchanges[l->exchange_count++] = *e;
+    if ((e->receivers >> l->member & 1u) == 0)
         return GSRT_NO_SLOT;
     uint16_t whole = gsrt__new_slot(l, format, total);
     uint32_t column = 0;
@@ -149,7 +157,8 @@ static uint16_t gather(gsrt__lowering *l, uint32_t value, uint16_t own, gsrt_slo
     uint32_t widths[GSRT_GROUP_RANKS_MAX];
     for (uint32_t m = 0; m < l->member_count; m++)
         widths[m] = gsrt__share_of(l, value, m).count;
-    return exchange(l, own, format, widths, receivers, false);
+    gsrt_lowered_exchange e = exchange_of(l, own, format, widths, receivers);
+    return exchange(l, &e, format, widths);
 }
 
 static uint16_t quantise(gsrt__lowering *l, uint16_t from, uint32_t width)
@@ -226,21 +235,6 @@ static const float *vector_at(gsrt__lowering *l, uint32_t tensor, uint32_t first
     return gsrt_weights_vector(l->weights, tensor) + first;
 }
 
-/* Bytes per row that this member would receive either way, for the choice between them. */
-static bool prefers_reduce(const gsrt__lowering *l, const gsrt_op *op, const uint32_t *chunk_ends, uint32_t chunk_count)
-{
-    const gsrt_tensor *t = &l->workload->tensors[op->tensor];
-    if (l->plan->exchange != GSRT_EXCHANGE_AUTO)
-        return l->plan->exchange == GSRT_EXCHANGE_REDUCE;
-    uint64_t subtrees = 0;
-    for (uint32_t m = 0; m < l->member_count; m++)
-        subtrees += gsrt_subtree_count(m == 0 ? 0 : chunk_ends[m - 1], chunk_ends[m], chunk_count);
-    uint64_t input = gsrt_dtype_is_quantised(t->dtype) ? (uint64_t)t->column_count / 32 * sizeof(gsrt_q8_block)
-                                                       : (uint64_t)t->column_count * sizeof(float);
-    uint64_t gathered = input + (uint64_t)t->row_count * sizeof(float);
-    return gsrt_exchange_prefers_reduce(gathered, subtrees * t->row_count * sizeof(float), TYPICAL_ROWS);
-}
-
 /* Can the product be split over K as its input is split? Then chunk_ends[member] is one past each member's chunks. */
 static bool find_chunk_ends(const gsrt__lowering *l, const gsrt_op *op, uint32_t *chunk_ends, uint32_t *out_count)
 {
@@ -261,14 +255,89 @@ static bool find_chunk_ends(const gsrt__lowering *l, const gsrt_op *op, uint32_t
     return true;
 }
 
-static void lower_split_over_k(gsrt__lowering *l, const gsrt_op *op, const uint32_t *chunk_ends, uint32_t chunk_count)
+/* How the subtrees of a product split over K are put together. */
+static gsrt_reduction reduction_of(gsrt__lowering *l, const gsrt_op *op, const uint32_t *chunk_ends,
+                                   uint32_t chunk_count)
+{
+    uint32_t node_counts[GSRT_GROUP_RANKS_MAX];
+    for (uint32_t m = 0; m < l->member_count; m++)
+        node_counts[m] = gsrt_subtree_count(m == 0 ? 0 : chunk_ends[m - 1], chunk_ends[m], chunk_count);
+    gsrt_reduction_options options = {.member_count = l->member_count,
+                                      .node_counts = node_counts,
+                                      .column_count = l->workload->tensors[op->tensor].row_count,
+                                      .row_count = TYPICAL_ROWS,
+                                      .way = l->plan->exchange == GSRT_EXCHANGE_SCATTER ? GSRT_REDUCTION_RANGES
+                                                                                        : GSRT_REDUCTION_CHEAPER};
+    gsrt_reduction reduction = {0};
+    gsrt_status status = gsrt_reduction_plan(&options, &reduction);
+    if (status != GSRT_OK)
+        l->status = status;
+    return reduction;
+}
+
+/* Elements of a value that the member with the smallest share receives when it is gathered. */
+static uint32_t gathered_width(const gsrt__lowering *l, uint32_t value)
+{
+    uint32_t total = 0, smallest = UINT32_MAX;
+    if (!gsrt__is_split(l, value))
+        return 0;
+    for (uint32_t m = 0; m < l->member_count; m++) {
+        uint32_t count = gsrt__share_of(l, value, m).count;
+        total += count;
+        smallest = count < smallest ? count : smallest;
+    }
+    return total - smallest;
+}
+
+/* Is it cheaper than gathering the input and splitting the outputs, which are gathered by whoever needs them? */
+static bool prefers_reduce(const gsrt__lowering *l, const gsrt_op *op, const gsrt_reduction *reduction)
+{
+    if (l->plan->exchange != GSRT_EXCHANGE_AUTO)
+        return l->plan->exchange != GSRT_EXCHANGE_GATHER;
+    uint64_t input = gathered_width(l, op->in[0]), output = gathered_width(l, op->out) * (uint64_t)sizeof(float);
+    if (gsrt_dtype_is_quantised(l->workload->tensors[op->tensor].dtype))
+        input = input / 32 * sizeof(gsrt_q8_block);
+    else
+        input *= sizeof(float);
+    return gsrt_reduction_cost_bytes(reduction, TYPICAL_ROWS) <
+           gsrt_exchange_cost_bytes(2, (input + output) * TYPICAL_ROWS);
+}
+
+/* Everybody's subtrees, over the columns that this member finishes; `sums` holds its own over all columns. */
+static uint16_t exchange_sums(gsrt__lowering *l, uint16_t sums, const gsrt_reduction *reduction)
+{
+    uint32_t widths[GSRT_GROUP_RANKS_MAX];
+    for (uint32_t m = 0; m < l->member_count; m++) {
+        gsrt_reduction_piece piece = gsrt_reduction_piece_of(reduction, 0, m, l->member);
+        widths[m] = piece.node_count * piece.column_count;
+    }
+    gsrt_lowered_exchange e = exchange_of(l, sums, GSRT_SLOT_F32, widths, everyone(l));
+    e.is_reduction = true;
+    e.is_scatter = reduction->way == GSRT_REDUCTION_RANGES;
+    e.node_count = gsrt_reduction_piece_of(reduction, 0, l->member, l->member).node_count;
+    for (uint32_t m = 0; m <= l->member_count; m++)
+        e.scattered[m] = reduction->column_firsts[m];
+    return exchange(l, &e, GSRT_SLOT_F32, widths);
+}
+
+/* From the columns that each member has finished to the whole sums. */
+static uint16_t gather_ranges(gsrt__lowering *l, uint16_t own, const gsrt_reduction *reduction)
+{
+    uint32_t widths[GSRT_GROUP_RANKS_MAX];
+    for (uint32_t m = 0; m < l->member_count; m++)
+        widths[m] = gsrt_reduction_share(reduction, m).column_count;
+    gsrt_lowered_exchange e = exchange_of(l, own, GSRT_SLOT_F32, widths, everyone(l));
+    return exchange(l, &e, GSRT_SLOT_F32, widths);
+}
+
+static void lower_split_over_k(gsrt__lowering *l, const gsrt_op *op, const uint32_t *chunk_ends,
+                               const gsrt_reduction *reduction)
 {
     const gsrt_tensor *t = &l->workload->tensors[op->tensor];
     gsrt__held *h = &l->held[op->in[0]];
     gsrt__range rows = {0, t->row_count}, k = gsrt__share_of(l, op->in[0], l->member);
-    uint32_t widths[GSRT_GROUP_RANKS_MAX];
-    for (uint32_t m = 0; m < l->member_count; m++)
-        widths[m] = t->row_count * gsrt_subtree_count(m == 0 ? 0 : chunk_ends[m - 1], chunk_ends[m], chunk_count);
+    gsrt_reduction_piece share = gsrt_reduction_share(reduction, l->member);
+    uint32_t own_nodes = gsrt_reduction_piece_of(reduction, 0, l->member, l->member).node_count;
     uint16_t in = h->share;
     if (gsrt_dtype_is_quantised(t->dtype)) {
         if (h->share_q8 == GSRT_NO_SLOT)
@@ -276,12 +345,12 @@ static void lower_split_over_k(gsrt__lowering *l, const gsrt_op *op, const uint3
         in = h->share_q8;
     }
     gsrt_matrix *matrix = new_matrix(l, op, rows, k);
-    uint16_t sums = gsrt__new_slot(l, GSRT_SLOT_F32, widths[l->member]);
+    uint16_t sums = gsrt__new_slot(l, GSRT_SLOT_F32, own_nodes * t->row_count);
     gsrt_instr linear = gsrt__blank_instr(GSRT_INSTR_LINEAR, in, sums);
     linear.matrix = matrix;
     if (k.count > 0)
         gsrt__emit(l, &linear);
-    uint16_t all = exchange(l, sums, GSRT_SLOT_F32, widths, everyone(l), true);
+    uint16_t all = exchange_sums(l, sums, reduction);
     gsrt__release_slot(l, sums);
     uint32_t *ends = gsrt_arena_take(&l->out->arena, l->member_count, sizeof *ends);
     if (ends == NULL || matrix == NULL) {
@@ -289,24 +358,34 @@ static void lower_split_over_k(gsrt__lowering *l, const gsrt_op *op, const uint3
         return;
     }
     memcpy(ends, chunk_ends, l->member_count * sizeof *ends);
-    l->held[op->out].whole = gsrt__new_slot(l, GSRT_SLOT_F32, t->row_count);
-    gsrt_instr tree = gsrt__blank_instr(GSRT_INSTR_TREE, all, l->held[op->out].whole);
+    uint16_t finished = gsrt__new_slot(l, GSRT_SLOT_F32, share.column_count);
+    gsrt_instr tree = gsrt__blank_instr(GSRT_INSTR_TREE, all, finished);
     tree.matrix = matrix;
     tree.chunk_ends = ends;
     tree.share_count = l->member_count;
-    tree.vector = vector_at(l, op->bias, 0, t->row_count);
+    tree.vector = vector_at(l, op->bias, share.column_first, share.column_count);
     gsrt__emit(l, &tree);
     gsrt__release_slot(l, all);
+    if (reduction->way == GSRT_REDUCTION_RANGES) {
+        l->held[op->out].whole = gather_ranges(l, finished, reduction);
+        gsrt__release_slot(l, finished);
+    } else {
+        l->held[op->out].whole = finished;
+    }
 }
 
 void gsrt__lower_linear(gsrt__lowering *l, const gsrt_op *op)
 {
     const gsrt_tensor *t = &l->workload->tensors[op->tensor];
     uint32_t chunk_ends[GSRT_GROUP_RANKS_MAX], chunk_count;
-    if (op->kind == GSRT_OP_LINEAR && find_chunk_ends(l, op, chunk_ends, &chunk_count) &&
-        prefers_reduce(l, op, chunk_ends, chunk_count)) {
-        lower_split_over_k(l, op, chunk_ends, chunk_count);
-        return;
+    if (op->kind == GSRT_OP_LINEAR && find_chunk_ends(l, op, chunk_ends, &chunk_count)) {
+        gsrt_reduction reduction = reduction_of(l, op, chunk_ends, chunk_count);
+        if (l->status != GSRT_OK)
+            return;
+        if (prefers_reduce(l, op, &reduction)) {
+            lower_split_over_k(l, op, chunk_ends, &reduction);
+            return;
+        }
     }
     uint16_t in =
         gsrt_dtype_is_quantised(t->dtype) ? need_whole_quantised(l, op->in[0]) : gsrt__need_whole(l, op->in[0]);

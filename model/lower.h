@@ -8,9 +8,10 @@
  * After exchange i segment i + 1 begins by placing the pieces (piece number = member). Segment 0 of a later stage
  * begins by placing the activation that came from the stage before (piece 0).
  *
- * A split product is taken in one of two ways (collectives/exchange.h chooses): outputs are split and the whole input
- * is gathered, or K is split and whole subtrees are exchanged. Both give the bits of the unsplit product
- * (docs/numerics.md).
+ * A split product is taken in one of three ways, the cheapest by hops and bytes unless the plan names one: outputs are
+ * split and the whole input is gathered; or K is split and whole subtrees are sent to everyone; or K is split, each
+ * member finishes a range of the columns, and these are gathered (collectives/reduction.h). All give the bits of the
+ * unsplit product (docs/numerics.md).
  *
  * Slots are reused once nobody reads their value any more. Pure: maps and reads no weights, only points to them.
  */
@@ -23,12 +24,18 @@
 #include "placement/plan.h"
 
 typedef struct gsrt_lowered_exchange {
-    uint16_t slot;                            /* this member's piece; GSRT_NO_SLOT: it has none */
-    uint64_t senders;                         /* bit per member: has columns */
-    uint64_t receivers;                       /* bit per member: needs the whole */
-    bool is_wanted;                           /* its rows are the wanted rows */
-    bool is_reduction;                        /* pieces are subtrees of a sum */
-    uint32_t row_bytes[GSRT_GROUP_RANKS_MAX]; /* of each member's piece */
+    uint16_t slot;      /* this member's piece; GSRT_NO_SLOT: it has none */
+    uint64_t senders;   /* bit per member: has columns */
+    uint64_t receivers; /* bit per member: needs them */
+    bool is_wanted;     /* its rows are the wanted rows */
+    bool is_reduction;  /* pieces are subtrees of a sum */
+    /* Not a scatter: every receiver gets the rows of the slot as they are. A scatter (collectives/reduction.h, by
+     * ranges): the slot holds node_count nodes of scattered[member_count] columns each, and receiver m, this member
+     * too, gets columns [scattered[m], scattered[m + 1]) of each of them. */
+    bool is_scatter;
+    uint32_t node_count;
+    uint32_t scattered[GSRT_GROUP_RANKS_MAX + 1];
+    uint32_t row_bytes[GSRT_GROUP_RANKS_MAX]; /* of each member's piece, as this member gets it */
 } gsrt_lowered_exchange;
 
 typedef struct gsrt_lowered_segment {

@@ -137,6 +137,46 @@ static gsrt_payload *copy_slot(const region *r, uint32_t slot, uint32_t rows)
     return payload;
 }
 
+/* The same for member `to` of a scatter: its columns of each node. */
+static gsrt_payload *copy_columns(const region *r, const gsrt_lowered_exchange *e, uint32_t to, uint32_t rows)
+{
+    size_t bytes = (e->scattered[to + 1] - e->scattered[to]) * sizeof(float);
+    size_t node_bytes = e->scattered[r->options.lowered->member_count] * sizeof(float);
+    size_t node_count = (size_t)rows * e->node_count;
+    gsrt_payload *payload = gsrt_payload_create(node_count * bytes);
+    if (payload == NULL)
+        return NULL;
+    if (!is_computing(r)) {
+        memset(payload->data, 0, payload->len);
+        return payload;
+    }
+    const uint8_t *from = gsrt_workspace_slot(r->options.workspace, e->slot);
+    from += e->scattered[to] * sizeof(float);
+    for (size_t node = 0; node < node_count; node++)
+        memcpy(payload->data + node * bytes, from + node * node_bytes, bytes);
+    return payload;
+}
+
+/* Each receiver its own columns. This member's own wait with those of the others: they do not lie in one run either. */
+static gsrt_status scatter_piece(gsrt_actor *self, region *r, const gsrt_lowered_exchange *e, uint32_t rows)
+{
+    const gsrt_lowered *lowered = r->options.lowered;
+    gsrt_msg_piece message = {.step = r->first->number, .exchange = r->segment, .member = lowered->member};
+    gsrt_status status = GSRT_OK;
+    for (uint32_t m = 0; m < lowered->member_count && status == GSRT_OK; m++) {
+        gsrt_payload *payload = copy_columns(r, e, m, rows);
+        if (payload == NULL)
+            return GSRT_ENOMEM;
+        if (m == lowered->member)
+            status = gsrt_exchange_store_put(r->pieces, message.step, message.exchange, m, payload);
+        else
+            status = gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_REGION, r->options.stage, m),
+                                       GSRT_KIND_PIECE, &message, payload);
+        gsrt_payload_unref(payload);
+    }
+    return status;
+}
+
 static gsrt_status send_piece(gsrt_actor *self, region *r, const gsrt_lowered_exchange *e, uint32_t rows)
 {
     const gsrt_lowered *lowered = r->options.lowered;
@@ -144,6 +184,8 @@ static gsrt_status send_piece(gsrt_actor *self, region *r, const gsrt_lowered_ex
     gsrt_status status = GSRT_OK;
     if (e->slot == GSRT_NO_SLOT)
         return GSRT_OK;
+    if (e->is_scatter)
+        return scatter_piece(self, r, e, rows);
     gsrt_payload *payload = copy_slot(r, e->slot, rows);
     if (payload == NULL)
         return GSRT_ENOMEM;
@@ -156,28 +198,31 @@ static gsrt_status send_piece(gsrt_actor *self, region *r, const gsrt_lowered_ex
     return status;
 }
 
-/* Pieces of this exchange that come from others. */
-static uint64_t needed_from_others(const region *r, const gsrt_lowered_exchange *e, uint32_t rows)
+/* Whose pieces of this exchange must lie in the store: those of the others, and in a scatter one's own too. */
+static uint64_t needed_pieces(const region *r, const gsrt_lowered_exchange *e, uint32_t rows)
 {
     uint64_t own = 1ull << r->options.lowered->member;
-    return rows > 0 && (e->receivers & own) != 0 ? e->senders & ~own : 0;
+    if (rows == 0 || (e->receivers & own) == 0)
+        return 0;
+    return e->is_scatter ? e->senders : e->senders & ~own;
 }
 
 /* Hand the pieces to the next segment, each where it lies. false: one has the wrong size. */
 static bool take_pieces(region *r, const gsrt_lowered_exchange *e, uint32_t rows)
 {
     const gsrt_lowered *lowered = r->options.lowered;
-    uint64_t others = needed_from_others(r, e, rows);
+    uint64_t needed = needed_pieces(r, e, rows);
     r->job.piece_count = lowered->member_count;
     for (uint32_t m = 0; m < lowered->member_count; m++) {
         size_t bytes = (size_t)rows * e->row_bytes[m];
         r->spans[m] = gsrt_span_of(NULL, 0);
-        if ((others >> m & 1u) != 0) {
+        if ((needed >> m & 1u) != 0) {
             gsrt_payload *piece = gsrt_exchange_store_get(r->pieces, r->first->number, r->segment, m);
             if (piece->len != bytes)
                 return false;
             r->spans[m] = gsrt_span_of(piece->data, piece->len);
-            *(e->is_reduction ? &r->options.facts->reduced_bytes : &r->options.facts->gathered_bytes) += bytes;
+            if (m != lowered->member)
+                *(e->is_reduction ? &r->options.facts->reduced_bytes : &r->options.facts->gathered_bytes) += bytes;
         } else if (m == lowered->member && e->slot != GSRT_NO_SLOT && is_computing(r)) {
             r->spans[m] = gsrt_span_of(gsrt_workspace_slot(r->options.workspace, e->slot), bytes);
         }
@@ -189,7 +234,7 @@ static void try_exchange(gsrt_actor *self, region *r)
 {
     const gsrt_lowered_exchange *e = &r->options.lowered->exchanges[r->segment];
     uint32_t rows = rows_of(r->first, e->is_wanted);
-    if (!gsrt_exchange_store_has(r->pieces, r->first->number, r->segment, needed_from_others(r, e, rows)))
+    if (!gsrt_exchange_store_has(r->pieces, r->first->number, r->segment, needed_pieces(r, e, rows)))
         return;
     if (!take_pieces(r, e, rows)) {
         fail(self);
@@ -352,6 +397,8 @@ static gsrt_status on_activation(gsrt_actor *self, region *r, const gsrt_message
 static gsrt_status on_piece(gsrt_actor *self, region *r, const gsrt_message *message)
 {
     const gsrt_msg_piece *piece = message->body;
+    if (piece->member == r->options.lowered->member)
+        return GSRT_EINVAL;
     gsrt_status status =
         gsrt_exchange_store_put(r->pieces, piece->step, piece->exchange, piece->member, message->payload);
     if (status == GSRT_OK && r->phase == EXCHANGING)

@@ -214,6 +214,7 @@ const char *gsrt_exchange_name(gsrt_exchange exchange)
         [GSRT_EXCHANGE_AUTO] = "auto",
         [GSRT_EXCHANGE_GATHER] = "gather",
         [GSRT_EXCHANGE_REDUCE] = "reduce",
+        [GSRT_EXCHANGE_SCATTER] = "scatter",
     };
     return names[exchange];
 }

@@ -15,9 +15,11 @@
 #include "placement/workload.h"
 
 typedef enum gsrt_exchange {
-    GSRT_EXCHANGE_AUTO,   /* the cheaper of the two for each product, by bytes and hops (placement/exchange rule) */
-    GSRT_EXCHANGE_GATHER, /* gather the inputs, split the outputs */
-    GSRT_EXCHANGE_REDUCE, /* split over K wherever the shares are whole chunks; gather elsewhere */
+    GSRT_EXCHANGE_AUTO,    /* the cheapest for each product, by bytes and hops (model/lower) */
+    GSRT_EXCHANGE_GATHER,  /* gather the inputs, split the outputs */
+    GSRT_EXCHANGE_REDUCE,  /* split over K wherever the shares are whole chunks, sums put together in the cheaper of the
+                              two ways (collectives/reduction.h); gather elsewhere */
+    GSRT_EXCHANGE_SCATTER, /* the same, always by ranges of columns */
 } gsrt_exchange;
 
 typedef struct gsrt_plan_stage {
@@ -53,7 +55,7 @@ bool gsrt_plan_role_of(const gsrt_plan *plan, uint32_t rank, uint32_t *out_stage
 /* One more than the highest rank that the plan names, spares included: how many ranks it needs. */
 uint32_t gsrt_plan_rank_count(const gsrt_plan *plan);
 
-/* "auto", "gather", "reduce"; static. */
+/* "auto", "gather", "reduce", "scatter"; static. */
 const char *gsrt_exchange_name(gsrt_exchange exchange);
 
 /* Apportion `unit_count` units over shares[count] by largest remainder (Hamilton), ties to the lowest index.

@@ -69,12 +69,11 @@ START_TEST(early_pieces_are_bounded)
 }
 END_TEST
 
-START_TEST(the_choice_follows_hops_and_bytes)
+START_TEST(cost_is_hops_and_bytes)
 {
-    ck_assert(gsrt_exchange_prefers_reduce(1000, 1000, 1));    /* one hop less for the same bytes */
-    ck_assert(gsrt_exchange_prefers_reduce(1000, 9000, 1));    /* still cheaper than a hop */
-    ck_assert(!gsrt_exchange_prefers_reduce(1000, 9000, 512)); /* many rows: bytes decide */
-    ck_assert(!gsrt_exchange_prefers_reduce(1000, 1000 + 200000, 1));
+    ck_assert_uint_lt(gsrt_exchange_cost_bytes(1, 9000), gsrt_exchange_cost_bytes(2, 1000)); /* cheaper than a hop */
+    ck_assert_uint_gt(gsrt_exchange_cost_bytes(1, 201000), gsrt_exchange_cost_bytes(2, 1000));
+    ck_assert_uint_eq(gsrt_exchange_cost_bytes(0, 7), 7);
 }
 END_TEST
 
@@ -279,7 +278,7 @@ int main(void)
     tcase_add_test(cases, pieces_wait_for_their_exchange_in_any_order);
     tcase_add_test(cases, strangers_and_repetitions_are_refused);
     tcase_add_test(cases, early_pieces_are_bounded);
-    tcase_add_test(cases, the_choice_follows_hops_and_bytes);
+    tcase_add_test(cases, cost_is_hops_and_bytes);
     tcase_add_test(cases, a_link_keeps_order_and_loses_nothing_under_back_pressure);
     tcase_add_loop_test(cases, letters_end_with_their_link, 0, 3);
     tcase_add_loop_test(cases, letters_end_with_their_view_and_peer, 0, 2);

@@ -30,7 +30,7 @@ PLANS = {
 FACTORS = {
     "dtype": ["f32", "f16", "bf16", "q8_0", "q4_0"],
     "plan": list(PLANS),
-    "exchange": ["auto", "gather", "reduce"],
+    "exchange": ["auto", "gather", "reduce", "scatter"],
     "isa": ["avx2", "scalar"],
     "chunk": [1, 7, 64, 512],
     "batch": [1, 8],
@@ -138,7 +138,8 @@ def check_facts(row, report):
     want(row["chunk"] == 1 or max(r["rows_per_step_max"] for r in ranks) >= min(row["chunk"], 6), "prefill in chunks")
     want((sum(r["gathered_bytes"] for r in ranks) > 0) == grouped, "bytes gathered")
     want(row["exchange"] != "gather" or sum(r["reduced_bytes"] for r in ranks) == 0, "nothing reduced")
-    want(row["exchange"] != "reduce" or not reducible or sum(r["reduced_bytes"] for r in ranks) > 0, "bytes reduced")
+    is_reduced = row["exchange"] in ("reduce", "scatter") and reducible
+    want(not is_reduced or sum(r["reduced_bytes"] for r in ranks) > 0, "bytes reduced")
     want(row["packing"] == "true" or sum(r["packed_bytes"] for r in ranks) == 0, "not packed")
     embedding = VOCAB * DIM * 4
     for r in ranks:

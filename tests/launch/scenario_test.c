@@ -352,7 +352,7 @@ START_TEST(words)
     refuse_edit("verify: reference", "verify: true",
                 "q.yaml: line 14, column 9: verify: must be one of none, reference, found 'true' (true or false)");
     refuse_set("plan.exchange", "broadcast",
-               "--set plan.exchange: unknown word 'broadcast'; it must be one of auto, gather, reduce");
+               "--set plan.exchange: unknown word 'broadcast'; it must be one of auto, gather, reduce, scatter");
     refuse_set("output.logits", "\"\"", "--set output.logits: must not be empty");
 }
 END_TEST
