@@ -1,5 +1,8 @@
 """One answer, all factors together: a pairwise covering array of runs of the whole cluster in one process (gsrt twin).
 
+The number of threads is no factor: the device of the twin computes on the calling thread (backends/device_inline.c), and
+would not honour it; one_answer.sh has it, with the device of a real run.
+
 Every pair of levels of any two factors occurs in some run. Each run's tokens and logit hashes equal those of one rank in
 plain C without packing, batching or reuse, which itself is compared with the reference pass; and each run shows in its
 report that what it names has happened: instruction set, rows per step, reused prefixes, bytes gathered and reduced,
