@@ -178,7 +178,7 @@ gsrt_status gsrt_plan_unpack(const gsrt_plan_carrier *carrier, gsrt_plan **out)
 {
     if (carrier->stage_count == 0 || carrier->stage_count > GSRT_STAGE_COUNT_MAX ||
         carrier->role_count > GSRT_RANK_COUNT_MAX || carrier->spare_count > GSRT_RANK_COUNT_MAX ||
-        carrier->exchange > GSRT_EXCHANGE_REDUCE)
+        carrier->exchange > GSRT_EXCHANGE_SCATTER)
         return GSRT_EDECODE;
     gsrt_plan *plan = gsrt_plan_create(carrier->stage_count);
     if (plan == NULL)
