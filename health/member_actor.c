@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMER_MACHINE = 1, TIMER_LOOK = 2 };
+enum { TIMER_MACHINE = 1, TIMER_LOOK = 2, TIMER_JOIN = 3 /* + the rank, times TIMER_COUNT */, TIMER_COUNT = 4 };
 
 static const uint64_t ms = 1000000;
 
@@ -14,6 +14,7 @@ gsrt_member_options gsrt_member_options_default(void)
                                              .retry_ns = 20 * ms,
                                              .takeover_ns = 100 * ms,
                                              .contact_ns = 50 * ms},
+                                 .join_hold_ns = 150 * ms,
                                  .pause_ns = 400 * ms,
                                  .give_up_ns = 15000 * ms};
 }
@@ -118,6 +119,8 @@ static void step_phi(gsrt_member *m, gsrt_phi_event_kind kind, uint32_t peer)
 static gsrt_status install(gsrt_actor *self, gsrt_member *m, const gsrt_membership_view *view)
 {
     uint32_t own = gsrt_node_rank(m->node);
+    m->installed_ns = gsrt_now_ns(self);
+    m->is_changing = false;
     gsrt_node_set_epoch(m->node, view->epoch);
     for (uint32_t rank = 0; rank < view->rank_count; rank++) {
         if (rank == own)
@@ -204,6 +207,7 @@ static void step(gsrt_actor *self, gsrt_member *m, gsrt_membership_event *event)
 static void suspect(gsrt_actor *self, gsrt_member *m, uint32_t rank, uint32_t incarnation, gsrt_status why)
 {
     m->suspected_why = why;
+    m->is_changing = true;
     gsrt_membership_event event = {.kind = GSRT_MEMBERSHIP_SUSPECT, .rank = rank, .incarnation = incarnation};
     step(self, m, &event);
 }
@@ -234,6 +238,14 @@ static void look(gsrt_actor *self, gsrt_member *m)
         gsrt_exit(self, GSRT_EXIT_CRASH);
 }
 
+/* A view that has just begun is left alone until it has done something: a rank that only comes back would make all
+ * begin again. One that is waited for is no such case: then a change is due anyway. Returns until when; 0: no hold. */
+static uint64_t hold_until_ns(const gsrt_member *m, uint64_t now)
+{
+    uint64_t until_ns = m->installed_ns + m->options.join_hold_ns;
+    return m->installed_ns != 0 && !m->is_changing && now < until_ns ? until_ns : 0;
+}
+
 static void on_message(gsrt_actor *self, gsrt_member *m, const gsrt_msg_membership *body)
 {
     gsrt_membership_event event = {.kind = GSRT_MEMBERSHIP_MESSAGE,
@@ -254,16 +266,29 @@ static void on_message(gsrt_actor *self, gsrt_member *m, const gsrt_msg_membersh
                body->incarnations_count * sizeof *body->incarnations);
     if (body->from_rank < gsrt_node_rank_count(m->node) && body->from_incarnation == m->incarnations[body->from_rank])
         step_phi(m, GSRT_PHI_HEARD, body->from_rank);
+    if (body->type == GSRT_MEMBERSHIP_JOIN && hold_until_ns(m, gsrt_now_ns(self)) != 0)
+        return; /* it asks again */
     step(self, m, &event);
+}
+
+static void ask_to_join(gsrt_actor *self, gsrt_member *m, uint32_t rank, uint32_t incarnation)
+{
+    uint64_t now = gsrt_now_ns(self), until_ns = hold_until_ns(m, now);
+    if (incarnation != m->incarnations[rank])
+        return; /* a later one has come meanwhile */
+    if (until_ns != 0) {
+        if (gsrt_timer_start(self, until_ns - now, TIMER_JOIN + (uint64_t)rank * TIMER_COUNT, NULL) != GSRT_OK)
+            gsrt_exit(self, GSRT_EXIT_CRASH);
+        return;
+    }
+    step(self, m,
+         &(gsrt_membership_event){.kind = GSRT_MEMBERSHIP_JOIN_ASKED, .rank = rank, .incarnation = incarnation});
 }
 
 static void on_joined(gsrt_actor *self, gsrt_member *m, const gsrt_msg_joined *joined)
 {
-    gsrt_membership_event event = {
-        .kind = GSRT_MEMBERSHIP_JOIN_ASKED, .rank = joined->rank, .incarnation = joined->incarnation};
-    if (joined->rank >= gsrt_node_rank_count(m->node))
-        return;
-    step(self, m, &event);
+    if (joined->rank < gsrt_node_rank_count(m->node))
+        ask_to_join(self, m, joined->rank, joined->incarnation);
 }
 
 static void on_word_message(gsrt_actor *self, gsrt_member *m, const gsrt_msg_word *word)
@@ -281,6 +306,7 @@ static void on_word_message(gsrt_actor *self, gsrt_member *m, const gsrt_msg_wor
     if (word->rank >= gsrt_node_rank_count(m->node))
         return;
     /* what is under way with it is void; a later incarnation that has connected already stays */
+    m->is_changing = true;
     if (word->incarnation == m->incarnations[word->rank])
         gsrt_node_rank_lost(m->node, word->rank);
     if (m->options.hooks.join_wait_ns != NULL)
@@ -295,6 +321,19 @@ static void on_suspected(gsrt_actor *self, gsrt_member *m, const gsrt_msg_suspec
     if (message->incarnation == m->incarnations[message->rank])
         gsrt_node_rank_lost(m->node, message->rank); /* its connection is gone, whatever has become of it */
     suspect(self, m, message->rank, message->incarnation, (gsrt_status)message->why);
+}
+
+static void on_timer(gsrt_actor *self, gsrt_member *m, uint64_t tag)
+{
+    uint32_t rank = (uint32_t)(tag / TIMER_COUNT);
+    if (tag == TIMER_LOOK) {
+        look(self, m);
+    } else if (tag == TIMER_MACHINE) {
+        m->timer = 0;
+        step(self, m, &(gsrt_membership_event){.kind = GSRT_MEMBERSHIP_TICK});
+    } else {
+        ask_to_join(self, m, rank, m->incarnations[rank]);
+    }
 }
 
 /* ---- the actor ---- */
@@ -330,19 +369,13 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
         break;
     case GSRT_KIND_UNREACHABLE: {
         const gsrt_msg_unreachable *body = message->body;
+        m->is_changing = true;
         step(self, m,
              &(gsrt_membership_event){
                  .kind = GSRT_MEMBERSHIP_UNREACHABLE, .rank = body->rank, .incarnation = body->incarnation});
         break;
     }
-    case GSRT_KIND_TIMER:
-        if (((const gsrt_msg_timer *)message->body)->tag == TIMER_LOOK) {
-            look(self, m);
-        } else {
-            m->timer = 0;
-            step(self, m, &(gsrt_membership_event){.kind = GSRT_MEMBERSHIP_TICK});
-        }
-        break;
+    case GSRT_KIND_TIMER: on_timer(self, m, ((const gsrt_msg_timer *)message->body)->tag); break;
     default: break;
     }
 }

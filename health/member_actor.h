@@ -31,13 +31,14 @@ typedef struct gsrt_member_options {
     gsrt_membership_options machine; /* rank and rank_count are the node's */
     gsrt_keepers *keepers;           /* borrowed for the actor's life; NULL: this rank is alone and has none */
     gsrt_address root;               /* gets VIEW; bound to the role NODE of this rank in each view */
+    uint64_t join_hold_ns;           /* how long a view is left alone by those who only want to join it; 0: not */
     uint64_t give_up_ns;             /* 0: never */
     uint64_t pause_ns;               /* silence that is allowed beyond the mean; 0: nobody is suspected by silence */
     gsrt_member_hooks hooks;
 } gsrt_member_options;
 
 /* Times of a run, in both worlds: lease 1 s, detection 50 ms, retry 20 ms, takeover 100 ms, contact 50 ms, a pause of
- * 400 ms, giving up 15 s. Everything else is zero. */
+ * 400 ms, a hold of 150 ms, giving up 15 s. Everything else is zero. */
 gsrt_member_options gsrt_member_options_default(void);
 
 typedef struct gsrt_member {
@@ -49,6 +50,8 @@ typedef struct gsrt_member {
     gsrt_membership_fence fence; /* why nothing may be emitted, when that was last said */
     uint64_t fenced_ns;          /* since when; 0: it may */
     uint32_t *incarnations;      /* [rank_count] the latest that each rank is known to have */
+    uint64_t installed_ns;       /* when the last view was installed; 0: none was */
+    bool is_changing;            /* something has happened since that makes another view due, but joins */
     gsrt_phi *phi;               /* scores the silence of the other members */
     gsrt_status suspected_why; /* of the SUSPECT that is being fed: GSRT_EPEER, GSRT_ELINK, GSRT_ECANCELED (it said that
                                   it leaves) by the transport, GSRT_ETIMEDOUT by its silence */
