@@ -95,7 +95,9 @@ GSRT_MUST_CHECK gsrt_status gsrt_role_bind(gsrt_node *node, gsrt_address role, g
 /* GSRT_NOBODY when unbound. */
 gsrt_address gsrt_role_resolve(const gsrt_node *node, gsrt_address role);
 
-/* Note an event or an action of a pure machine in the trace, before it is carried out. `bytes` is msgpack. */
+/* Note in the trace that a pure machine of this actor begins, with all that is needed to create it anew; then its
+ * events and actions, before they are carried out: after each event all actions that it led to. `bytes` is msgpack. */
+void gsrt_record_init(gsrt_actor *self, const char *machine, gsrt_span bytes);
 void gsrt_record_event(gsrt_actor *self, const char *machine, gsrt_span bytes);
 void gsrt_record_action(gsrt_actor *self, const char *machine, gsrt_span bytes);
 

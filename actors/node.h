@@ -16,6 +16,8 @@
 typedef struct gsrt_node_recorder {
     void *arg;
     void (*message)(void *arg, uint64_t now_ns, const gsrt_envelope *envelope, bool is_sent);
+    void (*init)(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause, const char *machine,
+                 gsrt_span bytes);
     void (*event)(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause, const char *machine,
                   gsrt_span bytes);
     void (*action)(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause, const char *machine,

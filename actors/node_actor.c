@@ -267,6 +267,15 @@ static uint64_t event_id(gsrt_actor *actor)
     return (uint64_t)actor->node->options.rank << 54 | (uint64_t)actor->slot << 34 | (count & ((1ull << 34) - 1));
 }
 
+void gsrt_record_init(gsrt_actor *self, const char *machine, gsrt_span bytes)
+{
+    gsrt_node *node = self->node;
+    uint64_t id = event_id(self);
+    const gsrt_node_recorder *recorder = &node->options.recorder;
+    if (recorder->init != NULL)
+        recorder->init(recorder->arg, gsrt__round_now(node), self->address, id, node->cause, machine, bytes);
+}
+
 void gsrt_record_event(gsrt_actor *self, const char *machine, gsrt_span bytes)
 {
     gsrt_node *node = self->node;

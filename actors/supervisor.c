@@ -1,6 +1,6 @@
 #include "actors/supervisor.h"
 
-#include "base/msgpack.h"
+#include "base/limits.h"
 
 typedef struct supervisor {
     gsrt_supervisor_machine machine;
@@ -11,24 +11,22 @@ typedef struct supervisor {
     gsrt_status start_status;                     /* of the last start that failed */
 } supervisor;
 
-static void record(gsrt_actor *self, bool is_event, uint32_t kind, uint32_t child, bool is_abnormal, uint64_t now_ns)
+/* What is recorded is small: its room is taken and given back each time, since supervisors have little to do. */
+static void record(gsrt_actor *self, const gsrt_supervisor_plan *plan, const gsrt_supervisor_event *event,
+                   const gsrt_supervisor_action *action)
 {
-    uint8_t room[32];
-    gsrt_pack pack;
-    gsrt_pack_init_fixed(&pack, room, sizeof room);
-    gsrt_pack_array(&pack, is_event ? 4 : 2);
-    gsrt_pack_uint(&pack, kind);
-    gsrt_pack_uint(&pack, child);
-    if (is_event) {
-        gsrt_pack_bool(&pack, is_abnormal);
-        gsrt_pack_uint(&pack, now_ns);
-    }
-    if (gsrt_pack_end(&pack) != GSRT_OK)
-        return;
-    if (is_event)
-        gsrt_record_event(self, "supervisor", gsrt_span_of(room, pack.len));
-    else
-        gsrt_record_action(self, "supervisor", gsrt_span_of(room, pack.len));
+    gsrt_buffer bytes;
+    gsrt_buffer_init(&bytes, GSRT_TRACE_FRAME_BYTES_MAX);
+    gsrt_status status = plan != NULL    ? gsrt_supervisor_plan_encode(plan, &bytes)
+                         : event != NULL ? gsrt_supervisor_event_encode(event, &bytes)
+                                         : gsrt_supervisor_action_encode(action, &bytes);
+    if (status == GSRT_OK && plan != NULL)
+        gsrt_record_init(self, "supervisor", gsrt_buffer_span(&bytes));
+    else if (status == GSRT_OK && event != NULL)
+        gsrt_record_event(self, "supervisor", gsrt_buffer_span(&bytes));
+    else if (status == GSRT_OK)
+        gsrt_record_action(self, "supervisor", gsrt_buffer_span(&bytes));
+    gsrt_buffer_fini(&bytes);
 }
 
 /* Asynchronous; its DOWN tells when. */
@@ -81,9 +79,9 @@ static void feed(gsrt_actor *self, supervisor *me, gsrt_supervisor_event event)
 {
     for (;;) {
         event.now_ns = gsrt_now_ns(self);
-        record(self, true, (uint32_t)event.kind, event.child, event.is_abnormal, event.now_ns);
+        record(self, NULL, &event, NULL);
         gsrt_supervisor_action action = gsrt_supervisor_machine_step(&me->machine, &event);
-        record(self, false, (uint32_t)action.kind, action.child, false, 0);
+        record(self, NULL, NULL, &action);
         event = (gsrt_supervisor_event){.child = action.child};
         switch (action.kind) {
         case GSRT_SUPERVISOR_WAIT: return;
@@ -123,6 +121,7 @@ static gsrt_status supervisor_init(gsrt_actor *self, void *state, const void *ar
     gsrt_status status = gsrt_supervisor_machine_init(&me->machine, &plan);
     if (status != GSRT_OK)
         return status;
+    record(self, &plan, NULL, NULL);
     feed(self, me, (gsrt_supervisor_event){.kind = GSRT_SUPERVISOR_BEGIN});
     if (me->machine.phase == GSRT_SUPERVISOR_UP)
         return GSRT_OK;

@@ -18,10 +18,9 @@
 #ifndef GSRT_ACTORS_SUPERVISOR_MACHINE_H
 #define GSRT_ACTORS_SUPERVISOR_MACHINE_H
 
+#include "base/buffer.h"
+#include "base/span.h"
 #include "base/status.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 enum { GSRT_CHILD_COUNT_MAX = 64, GSRT_RESTART_COUNT_MAX = 64 };
 
@@ -103,5 +102,15 @@ GSRT_MUST_CHECK gsrt_status gsrt_supervisor_machine_init(gsrt_supervisor_machine
  */
 gsrt_supervisor_action gsrt_supervisor_machine_step(gsrt_supervisor_machine *machine,
                                                     const gsrt_supervisor_event *event);
+
+/* ---- for trace and replay: one msgpack value each (actors/supervisor_codec.c) ---- */
+
+/* Append it. GSRT_OK | GSRT_ENOMEM | GSRT_ELIMIT. */
+GSRT_MUST_CHECK gsrt_status gsrt_supervisor_plan_encode(const gsrt_supervisor_plan *plan, gsrt_buffer *buffer);
+GSRT_MUST_CHECK gsrt_status gsrt_supervisor_event_encode(const gsrt_supervisor_event *event, gsrt_buffer *buffer);
+GSRT_MUST_CHECK gsrt_status gsrt_supervisor_action_encode(const gsrt_supervisor_action *action, gsrt_buffer *buffer);
+/* GSRT_OK | GSRT_EDECODE. */
+GSRT_MUST_CHECK gsrt_status gsrt_supervisor_plan_decode(gsrt_span bytes, gsrt_supervisor_plan *out);
+GSRT_MUST_CHECK gsrt_status gsrt_supervisor_event_decode(gsrt_span bytes, gsrt_supervisor_event *out);
 
 #endif

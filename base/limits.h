@@ -66,7 +66,9 @@
 #define GSRT_TOKEN_LINE_BYTES_MAX (1u << 20)  /* one line of tokens.jsonl */
 #define GSRT_REPORT_BYTES_MAX (256u << 20)    /* report.json */
 #define GSRT_TRACE_FRAME_BYTES_MAX (1u << 20) /* one frame of a trace */
+#define GSRT_TRACE_HELD_BYTES (4u << 20)      /* of a trace that has no directory yet: minutes of waiting for a view */
 #define GSRT_TRACE_FLUSH_BYTES (64u << 10)    /* frames gathered before a write: half of what stays cached */
+#define GSRT_REPLAY_ACTIONS_BYTES_MAX (64u << 20) /* actions that one event leads to, in a replay: 64 whole steps */
 
 /* incidents */
 #define GSRT_INCIDENT_COUNT_MAX 4096   /* incidents of one run */

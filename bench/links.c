@@ -86,6 +86,7 @@ static void open_node(bench *b, const char *directory)
                                  .yield_ns = is_spinning ? 0 : YIELD_NS,
                                  .recorder = {.arg = b->recorder,
                                               .message = gsrt_recorder_message,
+                                              .init = gsrt_recorder_init,
                                               .event = gsrt_recorder_event,
                                               .action = gsrt_recorder_action,
                                               .catch_up = gsrt_recorder_catch_up}};

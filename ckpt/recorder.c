@@ -22,8 +22,12 @@ struct gsrt_recorder {
     gsrt_trace_writer writer;
     uint32_t put_off_count;
     put_off_message put_off[PUT_OFF_MAX]; /* oldest first; they come before anything that is written now */
-    int fd;                               /* -1: no file */
-    int write_errno;                      /* of the write that failed */
+    bool is_held;                         /* in memory, until it is placed */
+    gsrt_buffer held;                     /* the trace so far, where is_held */
+    uint64_t lost_count;                  /* frames that did not fit */
+    uint32_t rank, incarnation;
+    int fd;          /* -1: no file */
+    int write_errno; /* of the write that failed */
     char path[4096];
 };
 
@@ -43,15 +47,30 @@ static gsrt_status write_file(void *arg, gsrt_span bytes)
     return GSRT_OK;
 }
 
-static gsrt_status open_file(gsrt_recorder *recorder, const gsrt_recorder_options *options, gsrt_diag *diag)
+static gsrt_status hold(void *arg, gsrt_span bytes)
 {
-    int n = snprintf(recorder->path, sizeof recorder->path, "%s/trace", options->directory);
+    gsrt_recorder *recorder = arg;
+    return gsrt_buffer_append(&recorder->held, bytes.data, bytes.len);
+}
+
+/* Whether there is room for one more frame. After the first that is lost all are, until the trace has its place. */
+static bool is_kept(gsrt_recorder *recorder)
+{
+    if (!recorder->is_held || (recorder->lost_count == 0 && recorder->writer.byte_count < GSRT_TRACE_HELD_BYTES))
+        return true;
+    recorder->lost_count++;
+    return false;
+}
+
+static gsrt_status open_file(gsrt_recorder *recorder, const char *directory, gsrt_diag *diag)
+{
+    int n = snprintf(recorder->path, sizeof recorder->path, "%s/trace", directory);
     if (n < 0 || (size_t)n > sizeof recorder->path - 64)
-        return gsrt_diag_set(diag, GSRT_EIO, options->directory, NULL, "the path is too long; choose a shorter one");
+        return gsrt_diag_set(diag, GSRT_EIO, directory, NULL, "the path is too long; choose a shorter one");
     if (mkdir(recorder->path, 0777) != 0 && errno != EEXIST)
         return gsrt_diag_set(diag, GSRT_EIO, recorder->path, NULL, "could not make the directory: %s", strerror(errno));
-    (void)snprintf(recorder->path + n, sizeof recorder->path - (size_t)n, "/rank-%u.%u.gsrtt", options->rank,
-                   options->incarnation);
+    (void)snprintf(recorder->path + n, sizeof recorder->path - (size_t)n, "/rank-%u.%u.gsrtt", recorder->rank,
+                   recorder->incarnation);
     recorder->fd = open(recorder->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (recorder->fd < 0 && errno == EEXIST)
         return gsrt_diag_set(diag, GSRT_EIO, recorder->path, NULL,
@@ -65,6 +84,7 @@ static gsrt_recorder *recorder_free(gsrt_recorder *recorder)
 {
     if (recorder != NULL) {
         gsrt_trace_writer_fini(&recorder->writer);
+        gsrt_buffer_fini(&recorder->held);
         if (recorder->fd >= 0)
             (void)close(recorder->fd);
         free(recorder);
@@ -78,10 +98,15 @@ gsrt_status gsrt_recorder_open(const gsrt_recorder_options *options, gsrt_record
     if (recorder == NULL)
         return gsrt_diag_set(diag, GSRT_ENOMEM, NULL, NULL, "no memory for the recorder");
     recorder->fd = -1;
-    bool is_file = options->directory != NULL;
-    gsrt_status status = is_file ? open_file(recorder, options, diag) : GSRT_OK;
-    if (status == GSRT_OK && gsrt_trace_writer_init(&recorder->writer, is_file ? write_file : options->sink,
-                                                    is_file ? recorder : options->sink_arg) != GSRT_OK)
+    recorder->is_held = options->is_held;
+    recorder->rank = options->rank;
+    recorder->incarnation = options->incarnation;
+    gsrt_buffer_init(&recorder->held, GSRT_TRACE_HELD_BYTES + GSRT_TRACE_HEAD_BYTES + GSRT_TRACE_FRAME_BYTES_MAX);
+    bool is_file = options->directory != NULL, is_own = is_file || options->is_held;
+    gsrt_trace_sink *sink = is_file ? write_file : options->is_held ? hold : options->sink;
+    gsrt_status status = is_file ? open_file(recorder, options->directory, diag) : GSRT_OK;
+    if (status == GSRT_OK &&
+        gsrt_trace_writer_init(&recorder->writer, sink, is_own ? recorder : options->sink_arg) != GSRT_OK)
         status = gsrt_diag_set(diag, GSRT_ENOMEM, NULL, NULL, "no memory for the recorder");
     if (status != GSRT_OK) {
         recorder = recorder_free(recorder);
@@ -99,6 +124,28 @@ gsrt_status gsrt_recorder_open(const gsrt_recorder_options *options, gsrt_record
     return GSRT_OK;
 }
 
+gsrt_status gsrt_recorder_place(gsrt_recorder *recorder, const char *directory, uint64_t now_ns, gsrt_diag *diag)
+{
+    if (!recorder->is_held)
+        return gsrt_diag_set(diag, GSRT_ESTATE, directory, NULL, "the trace has its place already");
+    gsrt_recorder_catch_up(recorder);
+    gsrt_status status = gsrt_trace_writer_flush(&recorder->writer);
+    if (status != GSRT_OK)
+        return gsrt_diag_set(diag, status, NULL, NULL, "could not keep the trace in memory: %s",
+                             gsrt_status_text(status));
+    status = open_file(recorder, directory, diag);
+    if (status != GSRT_OK)
+        return status;
+    recorder->is_held = false;
+    recorder->writer.sink = write_file;
+    recorder->writer.status = write_file(recorder, gsrt_buffer_span(&recorder->held)); /* told as of any write */
+    gsrt_buffer_fini(&recorder->held);
+    const gsrt_trace_lost lost = {.time_ns = now_ns, .frame_count = recorder->lost_count};
+    if (lost.frame_count > 0)
+        gsrt_trace_write_lost(&recorder->writer, &lost);
+    return GSRT_OK;
+}
+
 /* Packing and hashing take longer than sending: they wait until the node is idle, or something else is to be written.
  */
 void gsrt_recorder_catch_up(void *arg)
@@ -106,6 +153,8 @@ void gsrt_recorder_catch_up(void *arg)
     gsrt_recorder *recorder = arg;
     for (uint32_t i = 0; i < recorder->put_off_count; i++) {
         put_off_message *put_off = &recorder->put_off[i];
+        if (!is_kept(recorder))
+            continue;
         if (put_off->message.body_bytes <= PUT_OFF_BODY_BYTES)
             put_off->message.body_hash = XXH3_64bits(put_off->body, put_off->message.body_bytes);
         gsrt_trace_write_message(&recorder->writer, &put_off->message);
@@ -138,6 +187,21 @@ void gsrt_recorder_message(void *arg, uint64_t now_ns, const gsrt_envelope *enve
         memcpy(put_off->body, envelope->body.data, envelope->body.len);
 }
 
+void gsrt_recorder_init(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
+                        const char *machine, gsrt_span bytes)
+{
+    gsrt_recorder *recorder = arg;
+    const gsrt_trace_init init = {.time_ns = now_ns,
+                                  .actor = actor,
+                                  .id = id,
+                                  .cause = cause,
+                                  .machine = gsrt_span_of_text(machine),
+                                  .content = bytes};
+    gsrt_recorder_catch_up(recorder);
+    if (is_kept(recorder))
+        gsrt_trace_write_init(&recorder->writer, &init);
+}
+
 void gsrt_recorder_event(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
                          const char *machine, gsrt_span bytes)
 {
@@ -149,7 +213,8 @@ void gsrt_recorder_event(void *arg, uint64_t now_ns, gsrt_address actor, uint64_
                                     .machine = gsrt_span_of_text(machine),
                                     .content = bytes};
     gsrt_recorder_catch_up(recorder);
-    gsrt_trace_write_event(&recorder->writer, &event);
+    if (is_kept(recorder))
+        gsrt_trace_write_event(&recorder->writer, &event);
 }
 
 void gsrt_recorder_action(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
@@ -163,14 +228,16 @@ void gsrt_recorder_action(void *arg, uint64_t now_ns, gsrt_address actor, uint64
                                       .machine = gsrt_span_of_text(machine),
                                       .content = bytes};
     gsrt_recorder_catch_up(recorder);
-    gsrt_trace_write_action(&recorder->writer, &action);
+    if (is_kept(recorder))
+        gsrt_trace_write_action(&recorder->writer, &action);
 }
 
 void gsrt_recorder_note(gsrt_recorder *recorder, uint64_t now_ns, const char *text)
 {
     const gsrt_trace_note note = {.time_ns = now_ns, .text = gsrt_span_of_text(text)};
     gsrt_recorder_catch_up(recorder);
-    gsrt_trace_write_note(&recorder->writer, &note);
+    if (is_kept(recorder))
+        gsrt_trace_write_note(&recorder->writer, &note);
 }
 
 gsrt_status gsrt_recorder_flush(gsrt_recorder *recorder)
@@ -206,7 +273,7 @@ uint64_t gsrt_recorder_byte_count(gsrt_recorder *recorder)
 /* Flush, free, and say what went wrong since open. */
 static gsrt_status finish(gsrt_recorder *recorder, gsrt_diag *diag)
 {
-    gsrt_status status = gsrt_recorder_flush(recorder);
+    gsrt_status status = recorder->is_held ? GSRT_OK : gsrt_recorder_flush(recorder); /* held: of no use to anybody */
     const char *path = recorder->fd >= 0 ? recorder->path : NULL;
     if (status != GSRT_OK)
         (void)gsrt_diag_set(diag, status, path, NULL, "could not write the trace: %s; do not trust it",

@@ -2,9 +2,12 @@
  *
  * One recorder per (rank, incarnation). With a directory the trace is DIRECTORY/trace/rank-R.I.gsrtt; with a sink its
  * bytes go there (the twin keeps them in memory, or drops them and compares gsrt_recorder_checksum).
- * Legal order: open, record, close. After a failed write the rest is dropped, and close says why: a trace with a hole
- * is none. A killed process loses at most what was not yet flushed (GSRT_TRACE_FLUSH_BYTES, and 32 messages): its trace
- * is torn. Cost: see ckpt/trace_writer.h. Thread: the node's.
+ * A process records before it knows where its run is kept: with is_held the trace begins in memory, at most
+ * GSRT_TRACE_HELD_BYTES of it, and gsrt_recorder_place gives it its file. What did not fit is counted in a frame LOST.
+ * A trace that was never placed leaves nothing. Legal order: open, (record), place where held, record, close. After a
+ * failed write the rest is dropped, and close says why: a trace with a hole is none. A killed process loses at most
+ * what was not yet flushed (GSRT_TRACE_FLUSH_BYTES, and 32 messages): its trace is torn. Cost: see ckpt/trace_writer.h.
+ * Thread: the node's.
  */
 #ifndef GSRT_CKPT_RECORDER_H
 #define GSRT_CKPT_RECORDER_H
@@ -15,7 +18,8 @@
 typedef struct gsrt_recorder gsrt_recorder;
 
 typedef struct gsrt_recorder_options {
-    const char *directory; /* the run directory, which exists; NULL: no file */
+    const char *directory; /* the run directory, which exists; NULL: no file, or not yet */
+    bool is_held;          /* directory and sink are NULL; gsrt_recorder_place follows */
     gsrt_status (*sink)(void *arg,
                         gsrt_span bytes); /* gets the bytes when directory is NULL; NULL: only the checksum */
     void *sink_arg;
@@ -31,9 +35,16 @@ typedef struct gsrt_recorder_options {
 GSRT_MUST_CHECK gsrt_status gsrt_recorder_open(const gsrt_recorder_options *options, gsrt_recorder **out,
                                                gsrt_diag *diag);
 
+/* Write what a held recorder has kept to DIRECTORY/trace/rank-R.I.gsrtt, and all that follows. Once. May block.
+ * GSRT_OK | GSRT_EIO: *diag names the file, and it is held still | GSRT_ESTATE: it is not held. */
+GSRT_MUST_CHECK gsrt_status gsrt_recorder_place(gsrt_recorder *recorder, const char *directory, uint64_t now_ns,
+                                                gsrt_diag *diag);
+
 /* What a node calls (actors/node.h: gsrt_node_recorder, whose arg is the recorder). They cannot fail at once;
  * see gsrt_recorder_status. `bytes` is msgpack, copied. */
 void gsrt_recorder_message(void *recorder, uint64_t now_ns, const gsrt_envelope *envelope, bool is_sent);
+void gsrt_recorder_init(void *recorder, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
+                        const char *machine, gsrt_span bytes);
 void gsrt_recorder_event(void *recorder, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
                          const char *machine, gsrt_span bytes);
 void gsrt_recorder_action(void *recorder, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,

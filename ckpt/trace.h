@@ -1,4 +1,4 @@
-/* The trace: what one incarnation of one rank saw and decided, in order. Format version 1 (docs/adr/0005-trace.md).
+/* The trace: what one incarnation of one rank saw and decided, in order. Format version 2 (docs/adr/0005-trace.md).
  *
  *   file    = magic[8] frame*             magic = "GSRTT" 0 version-u16
  *   frame   = length-u32 length_check-u32 checksum-u64 body[length]       integers little endian
@@ -19,7 +19,7 @@
 #include "base/limits.h"
 #include "base/span.h"
 
-enum { GSRT_TRACE_VERSION = 1, GSRT_TRACE_MAGIC_BYTES = 8, GSRT_TRACE_HEAD_BYTES = 16 };
+enum { GSRT_TRACE_VERSION = 2, GSRT_TRACE_MAGIC_BYTES = 8, GSRT_TRACE_HEAD_BYTES = 16 };
 
 /* The one table of frames: K(NAME, number, name). Numbers are never reused.
  * GSRT_TRACE_FIELDS_NAME(F): F(type, field, limit); types u32 u64 (limit: largest value, 0 = any), text bytes (limit:
@@ -31,7 +31,9 @@ enum { GSRT_TRACE_VERSION = 1, GSRT_TRACE_MAGIC_BYTES = 8, GSRT_TRACE_HEAD_BYTES
     K(EVENT, 3, event)                                                                                                 \
     K(ACTION, 4, action)                                                                                               \
     K(NOTE, 5, note)                                                                                                   \
-    K(END, 6, end)
+    K(END, 6, end)                                                                                                     \
+    K(INIT, 7, init)                                                                                                   \
+    K(LOST, 8, lost)
 
 /* whose trace this is; world: "real" or "twin" */
 #define GSRT_TRACE_FIELDS_RUN(F)                                                                                       \
@@ -64,6 +66,10 @@ enum { GSRT_TRACE_VERSION = 1, GSRT_TRACE_MAGIC_BYTES = 8, GSRT_TRACE_HEAD_BYTES
     F(text, machine, GSRT_NAME_BYTES_MAX)                                                                              \
     F(bytes, content, GSRT_TRACE_FRAME_BYTES_MAX)
 #define GSRT_TRACE_FIELDS_ACTION(F) GSRT_TRACE_FIELDS_EVENT(F)
+/* a pure machine of `actor` begins; content: the options that it was created with, msgpack, whole */
+#define GSRT_TRACE_FIELDS_INIT(F) GSRT_TRACE_FIELDS_EVENT(F)
+/* frame_count frames were recorded here and not kept: there was no room for them before the run had a directory */
+#define GSRT_TRACE_FIELDS_LOST(F) F(u64, time_ns, 0) F(u64, frame_count, 0)
 #define GSRT_TRACE_FIELDS_NOTE(F) F(u64, time_ns, 0) F(text, text, GSRT_TRACE_FRAME_BYTES_MAX)
 /* frame_count: frames before this one */
 #define GSRT_TRACE_FIELDS_END(F) F(u64, time_ns, 0) F(u64, frame_count, 0)
@@ -125,6 +131,7 @@ const char *gsrt_trace_kind_name(uint64_t kind);
 
 /* Append the frame as one line of JSON, without a newline. msgpack contents become JSON, unreadable ones hexadecimal.
  * Errors as gsrt_buffer_append. */
+GSRT_MUST_CHECK gsrt_status gsrt_trace_print_content(gsrt_span content, gsrt_buffer *out); /* only such a content */
 GSRT_MUST_CHECK gsrt_status gsrt_trace_print(const gsrt_trace_frame *frame, gsrt_buffer *out);
 
 #endif

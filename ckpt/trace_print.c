@@ -73,7 +73,7 @@ static gsrt_status print_value(gsrt_unpack *unpack, gsrt_buffer *out)
     return status == GSRT_OK ? gsrt_buffer_append(out, "]", 1) : status;
 }
 
-static gsrt_status print_content(gsrt_span content, gsrt_buffer *out)
+gsrt_status gsrt_trace_print_content(gsrt_span content, gsrt_buffer *out)
 {
     gsrt_unpack unpack;
     gsrt_unpack_init(&unpack, content);
@@ -102,7 +102,7 @@ static gsrt_status print_text(gsrt_span text, gsrt_buffer *out)
 #define PRINT_u32 print_u32
 #define PRINT_u64 print_u64
 #define PRINT_text print_text
-#define PRINT_bytes print_content
+#define PRINT_bytes gsrt_trace_print_content
 #define PRINT_FIELD(type, field, limit)                                                                                \
     if (status == GSRT_OK)                                                                                             \
         status = gsrt_buffer_print(out, ",\"" #field "\":");                                                           \

@@ -149,6 +149,8 @@ WRITER(MESSAGE, message)
 WRITER(EVENT, event)
 WRITER(ACTION, action)
 WRITER(NOTE, note)
+WRITER(INIT, init)
+WRITER(LOST, lost)
 
 void gsrt_trace_write_end(gsrt_trace_writer *writer, const gsrt_trace_end *fields)
 {

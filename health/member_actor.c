@@ -87,6 +87,13 @@ static void record(gsrt_actor *self, gsrt_member *m, const gsrt_membership_event
         gsrt_record_action(self, "membership", gsrt_buffer_span(&m->record));
 }
 
+static void record_options(gsrt_actor *self, gsrt_member *m)
+{
+    gsrt_buffer_reset(&m->record);
+    if (gsrt_membership_options_encode(&m->options.machine, &m->record) == GSRT_OK)
+        gsrt_record_init(self, "membership", gsrt_buffer_span(&m->record));
+}
+
 static void send(gsrt_actor *self, uint32_t to, const gsrt_membership_message *message)
 {
     gsrt_msg_membership body = {.type = (uint32_t)message->type,
@@ -343,6 +350,7 @@ static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
     gsrt_member *m = *(gsrt_member *const *)arg;
     *(gsrt_member **)state = m;
     m->self = gsrt_self(self);
+    record_options(self, m);
     m->fence = GSRT_FENCE_NO_VIEW;
     m->fenced_ns = gsrt_now_ns(self) + 1; /* 0 means that it may emit */
     gsrt_status status =

@@ -171,10 +171,16 @@ bool gsrt_membership_check(const gsrt_membership *machine);
 /* ---- for trace and replay: one msgpack value each (health/membership_codec.c) ---- */
 
 /* Append it. GSRT_OK | GSRT_ENOMEM | GSRT_ELIMIT. */
+GSRT_MUST_CHECK gsrt_status gsrt_membership_options_encode(const gsrt_membership_options *options, gsrt_buffer *buffer);
 GSRT_MUST_CHECK gsrt_status gsrt_membership_event_encode(const gsrt_membership_event *event, gsrt_buffer *buffer);
 GSRT_MUST_CHECK gsrt_status gsrt_membership_action_encode(const gsrt_membership_action *action, gsrt_buffer *buffer);
 /* Fields that the kind does not have are 0. GSRT_OK | GSRT_EDECODE. */
 GSRT_MUST_CHECK gsrt_status gsrt_membership_event_decode(gsrt_span bytes, gsrt_membership_event *out);
 GSRT_MUST_CHECK gsrt_status gsrt_membership_action_decode(gsrt_span bytes, gsrt_membership_action *out);
+/* first: room for out->first [GSRT_RANK_COUNT_MAX]. GSRT_OK | GSRT_EDECODE. */
+GSRT_MUST_CHECK gsrt_status gsrt_membership_options_decode(gsrt_span bytes, uint32_t *first,
+                                                           gsrt_membership_options *out);
+/* "send"; static; NULL for no kind. */
+const char *gsrt_membership_action_name(gsrt_membership_action_kind kind);
 
 #endif

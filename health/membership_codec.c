@@ -5,6 +5,7 @@
  *            [8 MESSAGE, now, message]
  *   action   [1 FENCE, fence] [2 END_WORKER, rank, incarnation] [3 DEPOSIT, deposit] [4 SEND, rank, message]
  *            [5 INSTALL, view] [6 UNFENCE] [7 EXIT] [8 TIMER, at]
+ *   options  [rank, incarnation, rank_count, lease, detection, retry, takeover, contact, first members or nil]
  *   word     [rank, incarnation, is_last, was_ordered, deposit]
  *   deposit  [epoch, ballot, members]
  *   view     [epoch, is_leased, members]; nil: none
@@ -14,7 +15,7 @@
 #include "base/msgpack.h"
 #include "health/membership_impl.h"
 
-enum { MESSAGE_FIELD_COUNT = 10, WORD_FIELD_COUNT = 5, RECORD_FIELD_COUNT = 3 };
+enum { OPTIONS_FIELD_COUNT = 9, MESSAGE_FIELD_COUNT = 10, WORD_FIELD_COUNT = 5, RECORD_FIELD_COUNT = 3 };
 
 static void pack_members(gsrt_pack *pack, const uint32_t *incarnations, uint32_t rank_count)
 {
@@ -135,6 +136,53 @@ static void unpack_message(gsrt_unpack *unpack, gsrt_membership_message *message
     message->accepted_ballot = gsrt_unpack_uint(unpack, UINT64_MAX);
     message->time_ns = gsrt_unpack_uint(unpack, UINT64_MAX);
     unpack_view(unpack, &message->value);
+}
+
+gsrt_status gsrt_membership_options_encode(const gsrt_membership_options *options, gsrt_buffer *buffer)
+{
+    gsrt_pack pack;
+    gsrt_pack_init(&pack, buffer);
+    gsrt_pack_array(&pack, OPTIONS_FIELD_COUNT);
+    gsrt_pack_uint(&pack, options->rank);
+    gsrt_pack_uint(&pack, options->incarnation);
+    gsrt_pack_uint(&pack, options->rank_count);
+    gsrt_pack_uint(&pack, options->lease_ns);
+    gsrt_pack_uint(&pack, options->detection_ns);
+    gsrt_pack_uint(&pack, options->retry_ns);
+    gsrt_pack_uint(&pack, options->takeover_ns);
+    gsrt_pack_uint(&pack, options->contact_ns);
+    if (options->first == NULL)
+        gsrt_pack_nil(&pack);
+    else
+        pack_members(&pack, options->first, options->rank_count);
+    return gsrt_pack_end(&pack);
+}
+
+gsrt_status gsrt_membership_options_decode(gsrt_span bytes, uint32_t *first, gsrt_membership_options *out)
+{
+    gsrt_unpack unpack;
+    gsrt_membership_options options = {0};
+    gsrt_unpack_init(&unpack, bytes);
+    gsrt_unpack_record(&unpack, OPTIONS_FIELD_COUNT);
+    options.rank = (uint32_t)gsrt_unpack_uint(&unpack, GSRT_RANK_COUNT_MAX - 1);
+    options.incarnation = (uint32_t)gsrt_unpack_uint(&unpack, UINT32_MAX);
+    options.rank_count = (uint32_t)gsrt_unpack_uint(&unpack, GSRT_RANK_COUNT_MAX);
+    options.lease_ns = gsrt_unpack_uint(&unpack, UINT64_MAX);
+    options.detection_ns = gsrt_unpack_uint(&unpack, UINT64_MAX);
+    options.retry_ns = gsrt_unpack_uint(&unpack, UINT64_MAX);
+    options.takeover_ns = gsrt_unpack_uint(&unpack, UINT64_MAX);
+    options.contact_ns = gsrt_unpack_uint(&unpack, UINT64_MAX);
+    if (gsrt_unpack_peek(&unpack) == GSRT_UNPACK_NIL) {
+        gsrt_unpack_nil(&unpack);
+    } else {
+        options.first = first;
+        if (unpack_members(&unpack, first) != options.rank_count)
+            gsrt_unpack_fail(&unpack);
+    }
+    if (gsrt_unpack_end(&unpack) != GSRT_OK)
+        return GSRT_EDECODE;
+    *out = options;
+    return GSRT_OK;
 }
 
 /* Values after the kind; 0: no such kind. */
@@ -269,4 +317,19 @@ gsrt_status gsrt_membership_action_decode(gsrt_span bytes, gsrt_membership_actio
         return GSRT_EDECODE;
     *out = action;
     return GSRT_OK;
+}
+
+const char *gsrt_membership_action_name(gsrt_membership_action_kind kind)
+{
+    switch (kind) {
+    case GSRT_MEMBERSHIP_FENCE: return "fence";
+    case GSRT_MEMBERSHIP_END_WORKER: return "end_worker";
+    case GSRT_MEMBERSHIP_DEPOSIT: return "deposit";
+    case GSRT_MEMBERSHIP_SEND: return "send";
+    case GSRT_MEMBERSHIP_INSTALL: return "install";
+    case GSRT_MEMBERSHIP_UNFENCE: return "unfence";
+    case GSRT_MEMBERSHIP_EXIT: return "exit";
+    case GSRT_MEMBERSHIP_TIMER: return "timer";
+    }
+    return NULL;
 }

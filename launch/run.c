@@ -87,46 +87,21 @@ static gsrt_status give_ticket(run *r)
     return gsrt_wireup_give_ticket(&r->wireup, r->transport, gsrt_span_of_text(r->seat.rank.directory));
 }
 
-/* This rank's trace. Every rank learns where the run directory is by START, which its trace begins after. */
-static gsrt_status open_recorder(void *arg, const char *directory, gsrt_diag *diag)
+/* This rank's trace begins with its node, and is held in memory until START tells where the run directory is. */
+static gsrt_status open_recorder(run *r)
 {
-    run *r = arg;
-    gsrt_recorder_options options = {.directory = directory,
+    gsrt_recorder_options options = {.is_held = true,
                                      .rank = r->wireup.rank,
                                      .incarnation = r->wireup.incarnation,
                                      .now_ns = gsrt_outcome_clock_ns()};
+    return gsrt_recorder_open(&options, &r->recorder, &r->diag);
+}
+
+static gsrt_status place_recorder(void *arg, const char *directory, gsrt_diag *diag)
+{
+    run *r = arg;
     gsrt_status status = give_ticket(r);
-    return status == GSRT_OK ? gsrt_recorder_open(&options, &r->recorder, diag) : status;
-}
-
-static void record_message(void *arg, uint64_t now_ns, const gsrt_envelope *envelope, bool is_sent)
-{
-    run *r = arg;
-    if (r->recorder != NULL)
-        gsrt_recorder_message(r->recorder, now_ns, envelope, is_sent);
-}
-
-static void record_event(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
-                         const char *machine, gsrt_span bytes)
-{
-    run *r = arg;
-    if (r->recorder != NULL)
-        gsrt_recorder_event(r->recorder, now_ns, actor, id, cause, machine, bytes);
-}
-
-static void record_action(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
-                          const char *machine, gsrt_span bytes)
-{
-    run *r = arg;
-    if (r->recorder != NULL)
-        gsrt_recorder_action(r->recorder, now_ns, actor, id, cause, machine, bytes);
-}
-
-static void record_put_off(void *arg)
-{
-    run *r = arg;
-    if (r->recorder != NULL)
-        gsrt_recorder_catch_up(r->recorder);
+    return status == GSRT_OK ? gsrt_recorder_place(r->recorder, directory, gsrt_outcome_clock_ns(), diag) : status;
 }
 
 static gsrt_status create_node(run *r)
@@ -137,11 +112,12 @@ static gsrt_status create_node(run *r)
                                  .transport = r->wireup.transport,
                                  .spin_ns = spin_ns_of(r),
                                  .yield_ns = yield_ns_of(r),
-                                 .recorder = {.arg = r,
-                                              .message = record_message,
-                                              .event = record_event,
-                                              .action = record_action,
-                                              .catch_up = record_put_off}};
+                                 .recorder = {.arg = r->recorder,
+                                              .message = gsrt_recorder_message,
+                                              .init = gsrt_recorder_init,
+                                              .event = gsrt_recorder_event,
+                                              .action = gsrt_recorder_action,
+                                              .catch_up = gsrt_recorder_catch_up}};
     gsrt_status status = gsrt_node_create(&options, &r->node);
     if (status != GSRT_OK)
         return status;
@@ -198,7 +174,7 @@ static gsrt_status start_seat(run *r)
                                  .arg = r,
                                  .directory = directory_of,
                                  .on_created = note_directory,
-                                 .on_start = open_recorder,
+                                 .on_start = place_recorder,
                                  .conclude = start_concluding};
     r->has_seat = true;
     gsrt_status status = gsrt_seat_start(&r->seat, r->node, &options);
@@ -213,6 +189,8 @@ static void interrupted(void *arg)
 static int serve(run *r)
 {
     gsrt_status status = name_hosts(r);
+    if (status == GSRT_OK)
+        status = open_recorder(r);
     if (status == GSRT_OK)
         status = create_node(r);
     if (status == GSRT_OK)

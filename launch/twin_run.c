@@ -58,24 +58,29 @@ static gsrt_status prepare(twin_run *r)
 
 /* ---- the seat of one incarnation ---- */
 
-static gsrt_status open_recorder(void *arg, const char *directory, gsrt_diag *diag)
+static gsrt_status open_recorder(twin_rank *t, gsrt_node *node, uint32_t incarnation)
 {
-    (void)directory; /* traces must not tell where they lie */
-    twin_rank *t = arg;
-    gsrt_node *node = t->seat.node;
-    gsrt_recorder_options options = {.directory = t->run->directory,
+    gsrt_recorder_options options = {.is_held = true,
                                      .run_id = t->run->scenario->twin_seed,
                                      .rank = gsrt_node_rank(node),
-                                     .incarnation = t->seat.options.incarnation,
+                                     .incarnation = incarnation,
                                      .now_ns = gsrt_node_now_ns(node),
                                      .is_twin = true};
-    gsrt_status status = gsrt_recorder_open(&options, &t->recorder, diag);
+    gsrt_status status = gsrt_recorder_open(&options, &t->recorder, &t->run->diag);
     if (status == GSRT_OK)
         gsrt_node_set_recorder(node, &(gsrt_node_recorder){.arg = t->recorder,
                                                            .message = gsrt_recorder_message,
+                                                           .init = gsrt_recorder_init,
                                                            .event = gsrt_recorder_event,
                                                            .action = gsrt_recorder_action});
     return status;
+}
+
+static gsrt_status place_recorder(void *arg, const char *directory, gsrt_diag *diag)
+{
+    (void)directory; /* traces must not tell where they lie */
+    twin_rank *t = arg;
+    return gsrt_recorder_place(t->recorder, t->run->directory, gsrt_node_now_ns(t->seat.node), diag);
 }
 
 static const char *directory_of(void *arg)
@@ -123,9 +128,12 @@ static gsrt_status start_rank(void *arg, gsrt_node *node, uint32_t rank, uint32_
                                  .arg = t,
                                  .directory = directory_of,
                                  .on_created = note_directory,
-                                 .on_start = open_recorder,
+                                 .on_start = place_recorder,
                                  .do_fault = do_fault,
                                  .conclude = conclude};
+    gsrt_status status = open_recorder(t, node, incarnation);
+    if (status != GSRT_OK)
+        return status;
     t->is_started = true;
     return gsrt_seat_start(&t->seat, node, &options);
 }

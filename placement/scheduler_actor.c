@@ -1,9 +1,8 @@
 #include "placement/scheduler_actor.h"
 
 #include "actors/courier.h"
-#include "mailbox/codec.h"
-
-#include <stdlib.h>
+#include "base/limits.h"
+#include "placement/scheduler_codec.h"
 
 typedef struct scheduler_state {
     gsrt_scheduler *machine;
@@ -11,33 +10,44 @@ typedef struct scheduler_state {
     gsrt_scheduler_facts *facts;
     uint32_t flight_rows[GSRT_STAGE_COUNT_MAX]; /* of the steps in flight: a ring, as the machine's */
     uint32_t flight_first, flight_count;
-    uint8_t *record; /* [GSRT_BODY_BYTES_MAX] room to encode what is recorded */
+    gsrt_buffer record; /* room to encode what is recorded */
 } scheduler_state;
+
+/* What cannot be encoded ends the actor: what follows from it could not be replayed. */
+static gsrt_status note_event(gsrt_actor *self, scheduler_state *s, const gsrt_message *message)
+{
+    gsrt_buffer_reset(&s->record);
+    gsrt_status status = gsrt_scheduler_record_encode(message->kind, message->body, &s->record);
+    if (status == GSRT_OK)
+        gsrt_record_event(self, "scheduler", gsrt_buffer_span(&s->record));
+    return status;
+}
+
+static gsrt_status note_action(gsrt_actor *self, scheduler_state *s, const gsrt_scheduler_action *action)
+{
+    gsrt_buffer_reset(&s->record);
+    gsrt_status status = gsrt_scheduler_action_encode(action, &s->record);
+    if (status == GSRT_OK)
+        gsrt_record_action(self, "scheduler", gsrt_buffer_span(&s->record));
+    return status;
+}
 
 static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
 {
-    (void)self;
     scheduler_state *s = state;
     const gsrt_scheduler_actor_options *options = arg;
     s->plan = options->plan;
     s->facts = options->facts;
     s->facts->rows_in_flight = 0;
-    s->record = malloc(GSRT_BODY_BYTES_MAX);
-    gsrt_status status = s->record == NULL ? GSRT_ENOMEM : gsrt_scheduler_create(&options->machine, &s->machine);
-    if (status != GSRT_OK)
-        free(s->record);
-    return status;
-}
-
-static void note(gsrt_actor *self, scheduler_state *s, gsrt_kind kind, const void *body, bool is_event)
-{
-    size_t len;
-    if (gsrt_body_encode(kind, body, s->record, GSRT_BODY_BYTES_MAX, &len) != GSRT_OK)
-        return;
-    if (is_event)
-        gsrt_record_event(self, gsrt_kind_name(kind), gsrt_span_of(s->record, len));
+    gsrt_buffer_init(&s->record, 2 * (size_t)GSRT_BODY_BYTES_MAX);
+    gsrt_status status = gsrt_scheduler_options_encode(&options->machine, &s->record);
+    if (status == GSRT_OK)
+        status = gsrt_scheduler_create(&options->machine, &s->machine);
+    if (status == GSRT_OK)
+        gsrt_record_init(self, "scheduler", gsrt_buffer_span(&s->record));
     else
-        gsrt_record_action(self, gsrt_kind_name(kind), gsrt_span_of(s->record, len));
+        gsrt_buffer_fini(&s->record);
+    return status;
 }
 
 static gsrt_status send_step(gsrt_actor *self, scheduler_state *s, const gsrt_msg_step *step)
@@ -59,26 +69,28 @@ static gsrt_status send_step(gsrt_actor *self, scheduler_state *s, const gsrt_ms
     return status;
 }
 
-static void act(gsrt_actor *self, scheduler_state *s)
+static gsrt_status carry_out(gsrt_actor *self, scheduler_state *s, const gsrt_scheduler_action *action)
 {
     const gsrt_address gateway = gsrt_address_of_role(GSRT_ROLE_GATEWAY, 0, 0);
+    if (action->kind == GSRT_KIND_STEP)
+        return send_step(self, s, &action->step);
+    if (action->kind == GSRT_KIND_TOKEN)
+        return gsrt_courier_send(self, gateway, GSRT_KIND_TOKEN, &action->token, NULL);
+    s->facts->prefix_tokens += action->finished.prefix_tokens;
+    return gsrt_courier_send(self, gateway, GSRT_KIND_FINISHED, &action->finished, NULL);
+}
+
+/* All actions are drawn and recorded, also after one that could not be carried out: a trace holds whole decisions. */
+static gsrt_status act(gsrt_actor *self, scheduler_state *s)
+{
     gsrt_scheduler_action action;
     gsrt_status status = GSRT_OK;
-    while (status == GSRT_OK && gsrt_scheduler_poll(s->machine, &action)) {
-        if (action.kind == GSRT_KIND_STEP) {
-            note(self, s, GSRT_KIND_STEP, &action.step, false);
-            status = send_step(self, s, &action.step);
-        } else if (action.kind == GSRT_KIND_TOKEN) {
-            note(self, s, GSRT_KIND_TOKEN, &action.token, false);
-            status = gsrt_courier_send(self, gateway, GSRT_KIND_TOKEN, &action.token, NULL);
-        } else {
-            s->facts->prefix_tokens += action.finished.prefix_tokens;
-            note(self, s, GSRT_KIND_FINISHED, &action.finished, false);
-            status = gsrt_courier_send(self, gateway, GSRT_KIND_FINISHED, &action.finished, NULL);
-        }
+    while (gsrt_scheduler_poll(s->machine, &action)) {
+        gsrt_status noted = note_action(self, s, &action);
+        if (status == GSRT_OK)
+            status = noted == GSRT_OK ? carry_out(self, s, &action) : noted;
     }
-    if (status != GSRT_OK)
-        gsrt_exit(self, GSRT_EXIT_CRASH);
+    return status;
 }
 
 static void forget_flight(scheduler_state *s)
@@ -91,19 +103,17 @@ static void forget_flight(scheduler_state *s)
 static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
 {
     scheduler_state *s = state;
-    gsrt_status status = GSRT_EKIND;
-    if (message->kind == GSRT_KIND_SUBMIT) {
-        note(self, s, GSRT_KIND_SUBMIT, message->body, true);
-        status = gsrt_scheduler_submit(s->machine, message->body);
-    } else if (message->kind == GSRT_KIND_TOKENS) {
-        note(self, s, GSRT_KIND_TOKENS, message->body, true);
-        status = gsrt_scheduler_tokens(s->machine, message->body);
-        if (status == GSRT_OK)
-            forget_flight(s);
-    }
+    if (message->kind != GSRT_KIND_SUBMIT && message->kind != GSRT_KIND_TOKENS)
+        return;
+    gsrt_status status = note_event(self, s, message);
     if (status == GSRT_OK)
-        act(self, s);
-    else if (status != GSRT_EKIND)
+        status = message->kind == GSRT_KIND_SUBMIT ? gsrt_scheduler_submit(s->machine, message->body)
+                                                   : gsrt_scheduler_tokens(s->machine, message->body);
+    if (status == GSRT_OK && message->kind == GSRT_KIND_TOKENS)
+        forget_flight(s);
+    if (status == GSRT_OK)
+        status = act(self, s);
+    if (status != GSRT_OK)
         gsrt_exit(self, GSRT_EXIT_CRASH);
 }
 
@@ -113,7 +123,7 @@ static void stop(gsrt_actor *self, void *state, uint32_t reason)
     (void)reason;
     scheduler_state *s = state;
     s->machine = gsrt_scheduler_free(s->machine);
-    free(s->record);
+    gsrt_buffer_fini(&s->record);
 }
 
 static const gsrt_behaviour scheduler_behaviour = {

@@ -230,6 +230,119 @@ START_TEST(a_failed_write_is_told_at_close)
 }
 END_TEST
 
+static uint64_t count_kind(gsrt_span bytes, gsrt_trace_kind kind, uint64_t *out_lost)
+{
+    gsrt_trace_reader reader;
+    gsrt_trace_frame frame;
+    gsrt_diag diag = {0};
+    uint64_t count = 0;
+    ck_assert_int_eq(gsrt_trace_reader_init(&reader, bytes, "t", &diag), GSRT_OK);
+    while (gsrt_trace_next(&reader, &frame, &diag) == GSRT_OK) {
+        count += frame.kind == kind;
+        if (frame.kind == GSRT_TRACE_LOST)
+            *out_lost = frame.lost.frame_count;
+    }
+    ck_assert_str_eq(diag.text, "");
+    ck_assert(reader.has_ended);
+    return count;
+}
+
+/* Recorded before its directory is known: the file is what it would be if it had been known. */
+START_TEST(a_held_trace_is_whole_when_it_is_placed)
+{
+    char held_in[] = "recorder_test.XXXXXX", path[128];
+    ck_assert_ptr_nonnull(mkdtemp(held_in));
+    gsrt_diag diag = {0};
+    gsrt_buffer memory;
+    gsrt_buffer_init(&memory, 1u << 20);
+    gsrt_recorder *held, *known;
+    gsrt_recorder_options options = {.is_held = true, .rank = 2, .incarnation = 3};
+    ck_assert_int_eq(gsrt_recorder_open(&options, &held, &diag), GSRT_OK);
+    options = (gsrt_recorder_options){.rank = 2, .incarnation = 3, .sink = keep, .sink_arg = &memory};
+    ck_assert_int_eq(gsrt_recorder_open(&options, &known, &diag), GSRT_OK);
+    gsrt_recorder *both[] = {held, known};
+    for (int i = 0; i < 2; i++) {
+        gsrt_recorder_init(both[i], 9, 2, 99, 0, "scheduler", gsrt_span_of("\x90", 1));
+        record_something(both[i]);
+        if (i == 0) {
+            ck_assert_int_eq(gsrt_recorder_place(held, "no/such/directory", 14, NULL), GSRT_EIO);
+            ck_assert_int_eq(gsrt_recorder_place(held, held_in, 14, &diag), GSRT_OK);
+            ck_assert_int_eq(gsrt_recorder_place(held, held_in, 14, NULL), GSRT_ESTATE);
+        }
+        record_something(both[i]);
+        ck_assert_int_eq(gsrt_recorder_close(both[i], 20, &diag), GSRT_OK);
+    }
+    ck_assert_str_eq(diag.text, "");
+    (void)snprintf(path, sizeof path, "%s/trace/rank-2.3.gsrtt", held_in);
+    gsrt_buffer file = read_file(path);
+    ck_assert(gsrt_span_equal(gsrt_buffer_span(&file), gsrt_buffer_span(&memory)));
+    uint64_t lost = 0;
+    ck_assert_uint_eq(count_kind(gsrt_buffer_span(&file), GSRT_TRACE_INIT, &lost), 1);
+    ck_assert_uint_eq(lost, 0);
+    gsrt_buffer_fini(&file);
+    gsrt_buffer_fini(&memory);
+    ck_assert_int_eq(unlink(path), 0);
+    (void)snprintf(path, sizeof path, "%s/trace", held_in);
+    ck_assert_int_eq(rmdir(path), 0);
+    ck_assert_int_eq(rmdir(held_in), 0);
+}
+END_TEST
+
+/* More than is held: what was recorded first is kept, then a frame says how many are missing, then it goes on. */
+START_TEST(what_does_not_fit_is_counted)
+{
+    enum { MESSAGES = 200000 };
+    char directory[] = "recorder_test.XXXXXX", path[128];
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    gsrt_diag diag = {0};
+    gsrt_recorder *recorder;
+    const gsrt_recorder_options options = {.is_held = true};
+    ck_assert_int_eq(gsrt_recorder_open(&options, &recorder, &diag), GSRT_OK);
+    gsrt_envelope envelope = {.kind = GSRT_KIND_PING, .from = 1, .to = 2, .body = gsrt_span_of_text("body")};
+    for (uint32_t i = 0; i < MESSAGES; i++)
+        gsrt_recorder_message(recorder, i, &envelope, true);
+    ck_assert_uint_lt(gsrt_recorder_byte_count(recorder), GSRT_TRACE_HELD_BYTES + 1024);
+    ck_assert_int_eq(gsrt_recorder_place(recorder, directory, MESSAGES, &diag), GSRT_OK);
+    record_something(recorder);
+    uint64_t frame_count = gsrt_recorder_frame_count(recorder), lost = 0;
+    ck_assert_int_eq(gsrt_recorder_close(recorder, MESSAGES, &diag), GSRT_OK);
+    (void)snprintf(path, sizeof path, "%s/trace/rank-0.0.gsrtt", directory);
+    FILE *file = fopen(path, "rb");
+    ck_assert_ptr_nonnull(file);
+    gsrt_buffer bytes;
+    uint8_t *room;
+    gsrt_buffer_init(&bytes, 8u << 20);
+    ck_assert_int_eq(gsrt_buffer_extend(&bytes, 8u << 20, &room), GSRT_OK);
+    bytes.len = fread(room, 1, bytes.len, file);
+    (void)fclose(file);
+    uint64_t kept = count_kind(gsrt_buffer_span(&bytes), GSRT_TRACE_MESSAGE, &lost) - 2; /* two were recorded later */
+    ck_assert_uint_gt(lost, 0);
+    ck_assert_uint_eq(kept + lost, MESSAGES);
+    ck_assert_uint_eq(frame_count, 1 + kept + 1 + 5); /* RUN, LOST, the later ones */
+    gsrt_buffer_fini(&bytes);
+    ck_assert_int_eq(unlink(path), 0);
+    (void)snprintf(path, sizeof path, "%s/trace", directory);
+    ck_assert_int_eq(rmdir(path), 0);
+    ck_assert_int_eq(rmdir(directory), 0);
+}
+END_TEST
+
+START_TEST(a_trace_that_was_never_placed_leaves_nothing)
+{
+    gsrt_diag diag = {0};
+    gsrt_recorder *recorder;
+    const gsrt_recorder_options options = {.is_held = true};
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(gsrt_recorder_open(&options, &recorder, &diag), GSRT_OK);
+        record_something(recorder);
+        ck_assert_int_eq(i == 0 ? gsrt_recorder_close(recorder, 1, &diag) : gsrt_recorder_abandon(recorder, &diag),
+                         GSRT_OK);
+    }
+    ck_assert_str_eq(diag.text, "");
+    ck_assert_int_ne(access("trace", F_OK), 0);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {file_and_sink_agree,
@@ -237,6 +350,9 @@ int main(void)
                             what_is_put_off_is_in_order_and_whole,
                             a_directory_that_is_not_there_is_named,
                             abandoned_traces_are_torn,
-                            a_failed_write_is_told_at_close};
+                            a_failed_write_is_told_at_close,
+                            a_held_trace_is_whole_when_it_is_placed,
+                            what_does_not_fit_is_counted,
+                            a_trace_that_was_never_placed_leaves_nothing};
     return unit_run("recorder", tests, sizeof tests / sizeof tests[0]);
 }

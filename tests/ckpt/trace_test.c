@@ -15,7 +15,9 @@ static gsrt_status keep(void *arg, gsrt_span bytes)
 
 static const uint8_t content[] = {0x93, 0x01, 0xc0, 0xa2, 'o', 'k'}; /* [1, nil, "ok"] */
 
-/* A trace with every kind of frame. Ends with END when has_end. */
+enum { FRAME_COUNT = 8 };
+
+/* A trace with every kind of frame, FRAME_COUNT. Ends with END when has_end. */
 static void write_sample(gsrt_buffer *out, bool has_end)
 {
     gsrt_trace_writer writer;
@@ -53,6 +55,14 @@ static void write_sample(gsrt_buffer *out, bool has_end)
                                       .machine = gsrt_span_of_text("scheduler"),
                                       .content = gsrt_span_of(NULL, 0)};
     gsrt_trace_write_action(&writer, &action);
+    const gsrt_trace_init init = {.time_ns = 4,
+                                  .actor = UINT64_C(1) << 32,
+                                  .id = 11,
+                                  .machine = gsrt_span_of_text("membership"),
+                                  .content = gsrt_span_of(content, sizeof content)};
+    gsrt_trace_write_init(&writer, &init);
+    const gsrt_trace_lost lost = {.time_ns = 4, .frame_count = 300};
+    gsrt_trace_write_lost(&writer, &lost);
     const gsrt_trace_note note = {.time_ns = 5, .text = gsrt_span_of_text("a \"note\"\n")};
     gsrt_trace_write_note(&writer, &note);
     if (has_end) {
@@ -122,10 +132,18 @@ START_TEST(every_kind_round_trips)
     ck_assert_uint_eq(frame.action.time_ns, UINT64_C(0x100000000));
     ck_assert_uint_eq(frame.action.content.len, 0);
     ck_assert_int_eq(gsrt_trace_next(&reader, &frame, NULL), GSRT_OK);
+    ck_assert_int_eq(frame.kind, GSRT_TRACE_INIT);
+    ck_assert_uint_eq(frame.init.actor, UINT64_C(1) << 32);
+    ck_assert(gsrt_span_equal(frame.init.machine, gsrt_span_of_text("membership")));
+    ck_assert(gsrt_span_equal(frame.init.content, gsrt_span_of(content, sizeof content)));
+    ck_assert_int_eq(gsrt_trace_next(&reader, &frame, NULL), GSRT_OK);
+    ck_assert_int_eq(frame.kind, GSRT_TRACE_LOST);
+    ck_assert_uint_eq(frame.lost.frame_count, 300);
+    ck_assert_int_eq(gsrt_trace_next(&reader, &frame, NULL), GSRT_OK);
     ck_assert_int_eq(frame.kind, GSRT_TRACE_NOTE);
     ck_assert_int_eq(gsrt_trace_next(&reader, &frame, NULL), GSRT_OK);
     ck_assert_int_eq(frame.kind, GSRT_TRACE_END);
-    ck_assert_uint_eq(frame.end.frame_count, 5);
+    ck_assert_uint_eq(frame.end.frame_count, FRAME_COUNT - 1);
     ck_assert_int_eq(gsrt_trace_next(&reader, &frame, NULL), GSRT_EEMPTY);
     ck_assert(!reader.is_torn);
     gsrt_buffer_fini(&bytes);
@@ -193,18 +211,18 @@ START_TEST(every_truncation_is_torn_at_a_frame)
         else
             ck_assert_msg(status == GSRT_EEMPTY && is_torn, "%zu bytes: %s", len, gsrt_status_name(status));
         ck_assert_uint_ge(count, before);
-        ck_assert_uint_lt(count, 6);
+        ck_assert_uint_lt(count, FRAME_COUNT);
         before = count;
         free(copy);
     }
-    ck_assert_uint_eq(before, 5);
+    ck_assert_uint_eq(before, FRAME_COUNT - 1);
     gsrt_buffer_reset(&bytes);
     write_sample(&bytes, false);
     uint64_t count;
     bool is_torn;
     ck_assert_int_eq(read_all(gsrt_buffer_span(&bytes), &count, &is_torn), GSRT_EEMPTY);
     ck_assert(is_torn);
-    ck_assert_uint_eq(count, 5);
+    ck_assert_uint_eq(count, FRAME_COUNT - 1);
     gsrt_buffer_fini(&bytes);
 }
 END_TEST
@@ -217,7 +235,7 @@ START_TEST(frames_cannot_be_moved_or_left_out)
     write_sample(&bytes, true);
     gsrt_trace_reader reader;
     gsrt_trace_frame frame;
-    size_t starts[8];
+    size_t starts[FRAME_COUNT + 1];
     ck_assert_int_eq(gsrt_trace_reader_init(&reader, gsrt_buffer_span(&bytes), "t", NULL), GSRT_OK);
     size_t frames = 0;
     while (gsrt_trace_next(&reader, &frame, NULL) == GSRT_OK)
@@ -255,7 +273,7 @@ START_TEST(a_stranger_with_good_checksums_is_refused)
                      {0, {0}},
                      {5, {0x93, 0x06, 0x01, 0x00, 0xc0}},
                      {3, {0x93, 0x06, 0x01}},
-                     {4, {0x93, 0x06, 0x00, 0x07}}};
+                     {4, {0x93, 0x06, 0x00, 0x09}}};
     for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++) {
         gsrt_buffer bytes;
         gsrt_buffer_init(&bytes, 1u << 16);
@@ -273,7 +291,7 @@ START_TEST(a_stranger_with_good_checksums_is_refused)
         uint64_t count;
         bool is_torn;
         ck_assert_msg(read_all(gsrt_buffer_span(&bytes), &count, &is_torn) == GSRT_EINPUT, "stranger %zu", i);
-        ck_assert_uint_eq(count, 5);
+        ck_assert_uint_eq(count, FRAME_COUNT - 1);
         gsrt_buffer_fini(&bytes);
     }
 }
@@ -288,7 +306,7 @@ START_TEST(another_version_is_refused_by_name)
     gsrt_trace_reader reader;
     gsrt_diag diag = {0};
     ck_assert_int_eq(gsrt_trace_reader_init(&reader, gsrt_buffer_span(&bytes), "t", &diag), GSRT_EINPUT);
-    ck_assert_ptr_nonnull(strstr(diag.text, "trace format version 9, this program reads 1"));
+    ck_assert_ptr_nonnull(strstr(diag.text, "trace format version 9, this program reads 2"));
     gsrt_buffer_fini(&bytes);
 }
 END_TEST
@@ -415,7 +433,7 @@ START_TEST(prints_one_line_of_json_per_frame)
     ck_assert_str_eq((const char *)text.data,
                      "{\"frame\":2,\"type\":\"event\",\"time_ns\":4294967295,\"actor\":7,\"id\":8,\"cause\":9,"
                      "\"machine\":\"scheduler\",\"content\":[1,null,\"ok\"]}|"
-                     "{\"frame\":4,\"type\":\"note\",\"time_ns\":5,\"text\":\"a \\\"note\\\"\\n\"}|");
+                     "{\"frame\":6,\"type\":\"note\",\"time_ns\":5,\"text\":\"a \\\"note\\\"\\n\"}|");
     gsrt_buffer_fini(&bytes);
     gsrt_buffer_fini(&text);
 }
