@@ -62,8 +62,9 @@ typedef struct gsrt_twin_recovery {
     uint64_t restart_window_ns; /* 60 s */
     int again_exit_code; /* a node that finishes with it leaves, and its keeper starts the next one; 0: none does */
     void *arg;
-    /* The node of (rank, incarnation) was destroyed just now: free what belonged to it. NULL: nothing does. */
-    void (*on_dead)(void *arg, uint32_t rank, uint32_t incarnation);
+    /* The node of (rank, incarnation) was destroyed just now: free what belonged to it. was_killed: it
+     * could not do anything any more; else it left. NULL: nothing does. */
+    void (*on_dead)(void *arg, uint32_t rank, uint32_t incarnation, bool was_killed);
     /* Put its actors on the node of the next incarnation. An error: it dies at once. NULL: never started again. */
     gsrt_status (*on_start)(void *arg, gsrt_node *node, uint32_t rank, uint32_t incarnation);
 } gsrt_twin_recovery;

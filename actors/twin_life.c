@@ -90,7 +90,7 @@ void gsrt__twin_die(gsrt__twin_node *self, gsrt__death how)
         return;
     bool was_inside = twin->is_inside;
     twin->is_inside = true;
-    recovery->on_dead(recovery->arg, self->rank, self->incarnation);
+    recovery->on_dead(recovery->arg, self->rank, self->incarnation, how != GSRT__DEATH_LEFT);
     twin->is_inside = was_inside;
 }
 

@@ -138,7 +138,7 @@ static gsrt_status start_rank(void *arg, gsrt_node *node, uint32_t rank, uint32_
     return gsrt_seat_start(&t->seat, node, &options);
 }
 
-static void end_rank(void *arg, uint32_t rank, uint32_t incarnation)
+static void end_rank(void *arg, uint32_t rank, uint32_t incarnation, bool was_killed)
 {
     twin_run *r = arg;
     twin_rank *t = &r->ranks[rank];
@@ -148,7 +148,10 @@ static void end_rank(void *arg, uint32_t rank, uint32_t incarnation)
         return;
     t->is_started = false;
     gsrt_seat_stop(&t->seat);
-    if (t->recorder != NULL && gsrt_recorder_close(t->recorder, now_ns, NULL) != GSRT_OK)
+    gsrt_status status = was_killed
+                             ? gsrt_recorder_abandon(t->recorder, NULL) /* its trace is torn, as a kill leaves it */
+                             : gsrt_recorder_close(t->recorder, now_ns, NULL);
+    if (status != GSRT_OK)
         (void)fprintf(stderr, "gsrt: warning: the trace of rank %u could not be written to its end\n", rank);
     t->recorder = NULL;
     if (r->diag.status == GSRT_OK)
@@ -224,7 +227,7 @@ static void run_fini(twin_run *r)
     r->end_ns = r->twin == NULL ? 0 : gsrt_twin_now_ns(r->twin);
     r->twin = gsrt_twin_free(r->twin);
     for (uint32_t rank = 0; r->ranks != NULL && rank < r->rank_count; rank++) {
-        end_rank(r, rank, 0);
+        end_rank(r, rank, 0, false);
         gsrt_loaded_close(&r->ranks[rank].loaded);
     }
     free(r->ranks);

@@ -218,8 +218,9 @@ static inline gsrt_status member_start(cluster *c, gsrt_node *node, uint32_t ran
     return gsrt_node_spawn(node, &gsrt_supervisor, &options, &address);
 }
 
-static inline void on_dead(void *arg, uint32_t rank, uint32_t incarnation)
+static inline void on_dead(void *arg, uint32_t rank, uint32_t incarnation, bool was_killed)
 {
+    (void)was_killed;
     cluster *c = arg;
     note(c, &(heard){.what = DEAD, .rank = rank, .incarnation = incarnation});
     ck_assert_uint_eq(c->members[rank]->incarnation, incarnation);
