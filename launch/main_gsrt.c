@@ -1,5 +1,6 @@
 /* gsrt: what needs no job of ranks. */
 #include "launch/command.h"
+#include "launch/replay.h"
 #include "launch/twin_run.h"
 
 #include <stdio.h>
@@ -15,6 +16,8 @@ int main(int argc, char **argv)
         exit_code = gsrt_exit_code(status);
     } else if (options.command == GSRT_COMMAND_TWIN) {
         exit_code = gsrt_twin_run_scenario(&options);
+    } else if (options.command == GSRT_COMMAND_REPLAY) {
+        exit_code = gsrt_replay_run(&options);
     } else {
         exit_code = gsrt_command_print(&options);
     }

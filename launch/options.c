@@ -65,6 +65,7 @@ typedef struct command_row {
 static const command_row command_rows[] = {
     {GSRT_COMMAND_RUN, "run", "run a scenario (the default)", FOR_LAUNCH},
     {GSRT_COMMAND_TWIN, "twin", "the same run in one process, in virtual time", FOR_GSRT},
+    {GSRT_COMMAND_REPLAY, "replay", "take the recorded decisions of a run directory again", FOR_GSRT},
 };
 
 enum { COMMAND_COUNT = sizeof command_rows / sizeof command_rows[0] };
@@ -261,6 +262,19 @@ static gsrt_status refuse_command(parser *p, const char *word)
                          gsrt_tool_name(tool));
 }
 
+/* replay RUN: what it does was decided when the run was recorded. */
+static gsrt_status choose_run(parser *p)
+{
+    gsrt_options *options = p->options;
+    if (p->word_count == 1)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "no run given; write 'gsrt replay RUN'");
+    if (options->directory != NULL || options->set_count > 0)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "'replay' takes no '%s'; leave it out",
+                             options->directory != NULL ? "-o" : "--set");
+    options->run = p->words[1];
+    return GSRT_OK;
+}
+
 /* [run] SCENARIO for gsrt-launch, COMMAND SCENARIO for gsrt. */
 static gsrt_status choose_command(parser *p)
 {
@@ -271,9 +285,11 @@ static gsrt_status choose_command(parser *p)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "no scenario given; write '%s'", usage);
     if (row == NULL && (p->word_count == 2 || options->tool == GSRT_TOOL_GSRT))
         return refuse_command(p, p->words[0]);
+    options->command = row == NULL ? GSRT_COMMAND_RUN : row->command;
+    if (options->command == GSRT_COMMAND_REPLAY)
+        return choose_run(p);
     if (row != NULL && p->word_count == 1)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "no scenario given; write '%s'", usage);
-    options->command = row == NULL ? GSRT_COMMAND_RUN : row->command;
     options->scenario = p->words[p->word_count - 1];
     return GSRT_OK;
 }
@@ -341,8 +357,9 @@ gsrt_status gsrt_options_print_help(gsrt_tool tool, gsrt_buffer *out)
                                    "Run a transformer over the ranks of a job, as the scenario says. Inside mpirun "
                                    "it uses the ranks that\nthere are; alone it starts mpirun itself.\n");
     else
-        status = gsrt_buffer_print(out, "usage: gsrt COMMAND [OPTION]... SCENARIO.yaml\n"
-                                        "Look at a scenario without the machines that it is for.\n");
+        status = gsrt_buffer_print(out, "usage: gsrt twin [OPTION]... SCENARIO.yaml\n"
+                                        "       gsrt replay [OPTION]... RUN\n"
+                                        "Look at a scenario, or at a run, without the machines that it is for.\n");
     if (status == GSRT_OK)
         status = gsrt_buffer_print(out, "\ncommands:\n");
     for (size_t i = 0; i < COMMAND_COUNT && status == GSRT_OK; i++) {

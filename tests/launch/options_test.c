@@ -63,6 +63,12 @@ START_TEST(runs)
     accept(GSRT_TOOL_GSRT, "twin a.yaml", &line, &options);
     ck_assert_int_eq(options.command, GSRT_COMMAND_TWIN);
     gsrt_options_fini(&options);
+    accept(GSRT_TOOL_GSRT, "--json replay runs/a-1 -q", &line, &options);
+    ck_assert_int_eq(options.command, GSRT_COMMAND_REPLAY);
+    ck_assert_str_eq(options.run, "runs/a-1");
+    ck_assert_ptr_null(options.scenario);
+    ck_assert(options.is_json && options.is_quiet);
+    gsrt_options_fini(&options);
 }
 END_TEST
 
@@ -119,6 +125,11 @@ START_TEST(refusals)
     refuse(launch, "run", "no scenario given; write 'gsrt-launch SCENARIO.yaml'");
     refuse(gsrt, "", "no scenario given; write 'gsrt twin SCENARIO.yaml'");
     refuse(gsrt, "twin", "no scenario given; write 'gsrt twin SCENARIO.yaml'");
+    refuse(gsrt, "replay", "no run given; write 'gsrt replay RUN'");
+    refuse(gsrt, "replay a b", "unexpected argument 'b'; see 'gsrt --help'");
+    refuse(gsrt, "replay a -o b", "'replay' takes no '-o'; leave it out");
+    refuse(gsrt, "replay a --set x=1", "'replay' takes no '--set'; leave it out");
+    refuse(launch, "replay a", "'replay' is a command of gsrt; write 'gsrt replay'");
     refuse(gsrt, "twni a.yaml", "unknown command 'twni'; did you mean 'twin'?");
     refuse(gsrt, "run a.yaml", "'run' is a command of gsrt-launch; write 'gsrt-launch run'");
     refuse(launch, "twin a.yaml", "'twin' is a command of gsrt; write 'gsrt twin'");
