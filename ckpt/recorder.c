@@ -62,15 +62,18 @@ static bool is_kept(gsrt_recorder *recorder)
     return false;
 }
 
-static gsrt_status open_file(gsrt_recorder *recorder, const char *directory, gsrt_diag *diag)
+static gsrt_status open_file(gsrt_recorder *recorder, const char *directory, uint32_t generation, gsrt_diag *diag)
 {
     int n = snprintf(recorder->path, sizeof recorder->path, "%s/trace", directory);
     if (n < 0 || (size_t)n > sizeof recorder->path - 64)
         return gsrt_diag_set(diag, GSRT_EIO, directory, NULL, "the path is too long; choose a shorter one");
     if (mkdir(recorder->path, 0777) != 0 && errno != EEXIST)
         return gsrt_diag_set(diag, GSRT_EIO, recorder->path, NULL, "could not make the directory: %s", strerror(errno));
-    (void)snprintf(recorder->path + n, sizeof recorder->path - (size_t)n, "/rank-%u.%u.gsrtt", recorder->rank,
-                   recorder->incarnation);
+    char generation_text[16] = "";
+    if (generation > 0)
+        (void)snprintf(generation_text, sizeof generation_text, ".g%u", generation);
+    (void)snprintf(recorder->path + n, sizeof recorder->path - (size_t)n, "/rank-%u.%u%s.gsrtt", recorder->rank,
+                   recorder->incarnation, generation_text);
     recorder->fd = open(recorder->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (recorder->fd < 0 && errno == EEXIST)
         return gsrt_diag_set(diag, GSRT_EIO, recorder->path, NULL,
@@ -104,7 +107,7 @@ gsrt_status gsrt_recorder_open(const gsrt_recorder_options *options, gsrt_record
     gsrt_buffer_init(&recorder->held, GSRT_TRACE_HELD_BYTES + GSRT_TRACE_HEAD_BYTES + GSRT_TRACE_FRAME_BYTES_MAX);
     bool is_file = options->directory != NULL, is_own = is_file || options->is_held;
     gsrt_trace_sink *sink = is_file ? write_file : options->is_held ? hold : options->sink;
-    gsrt_status status = is_file ? open_file(recorder, options->directory, diag) : GSRT_OK;
+    gsrt_status status = is_file ? open_file(recorder, options->directory, 0, diag) : GSRT_OK;
     if (status == GSRT_OK &&
         gsrt_trace_writer_init(&recorder->writer, sink, is_own ? recorder : options->sink_arg) != GSRT_OK)
         status = gsrt_diag_set(diag, GSRT_ENOMEM, NULL, NULL, "no memory for the recorder");
@@ -124,7 +127,8 @@ gsrt_status gsrt_recorder_open(const gsrt_recorder_options *options, gsrt_record
     return GSRT_OK;
 }
 
-gsrt_status gsrt_recorder_place(gsrt_recorder *recorder, const char *directory, uint64_t now_ns, gsrt_diag *diag)
+gsrt_status gsrt_recorder_place(gsrt_recorder *recorder, const char *directory, uint32_t generation, uint64_t now_ns,
+                                gsrt_diag *diag)
 {
     if (!recorder->is_held)
         return gsrt_diag_set(diag, GSRT_ESTATE, directory, NULL, "the trace has its place already");
@@ -133,7 +137,7 @@ gsrt_status gsrt_recorder_place(gsrt_recorder *recorder, const char *directory, 
     if (status != GSRT_OK)
         return gsrt_diag_set(diag, status, NULL, NULL, "could not keep the trace in memory: %s",
                              gsrt_status_text(status));
-    status = open_file(recorder, directory, diag);
+    status = open_file(recorder, directory, generation, diag);
     if (status != GSRT_OK)
         return status;
     recorder->is_held = false;

@@ -1,6 +1,7 @@
 /* The recorder: what a node tells about its messages, events and actions becomes a trace, before the action runs.
  *
- * One recorder per (rank, incarnation). With a directory the trace is DIRECTORY/trace/rank-R.I.gsrtt; with a sink its
+ * One recorder per (rank, incarnation). With a directory the trace is DIRECTORY/trace/rank-R.I.gsrtt
+ * (in a run that was gone on with for the Gth time, rank-R.I.gG.gsrtt); with a sink its
  * bytes go there (the twin keeps them in memory, or drops them and compares gsrt_recorder_checksum).
  * A process records before it knows where its run is kept: with is_held the trace begins in memory, at most
  * GSRT_TRACE_HELD_BYTES of it, and gsrt_recorder_place gives it its file. What did not fit is counted in a frame LOST.
@@ -36,9 +37,10 @@ GSRT_MUST_CHECK gsrt_status gsrt_recorder_open(const gsrt_recorder_options *opti
                                                gsrt_diag *diag);
 
 /* Write what a held recorder has kept to DIRECTORY/trace/rank-R.I.gsrtt, and all that follows. Once. May block.
+ * generation: how often the run was resumed; from 1 on a part of the name, as rank-R.I.gG.gsrtt.
  * GSRT_OK | GSRT_EIO: *diag names the file, and it is held still | GSRT_ESTATE: it is not held. */
-GSRT_MUST_CHECK gsrt_status gsrt_recorder_place(gsrt_recorder *recorder, const char *directory, uint64_t now_ns,
-                                                gsrt_diag *diag);
+GSRT_MUST_CHECK gsrt_status gsrt_recorder_place(gsrt_recorder *recorder, const char *directory, uint32_t generation,
+                                                uint64_t now_ns, gsrt_diag *diag);
 
 /* What a node calls (actors/node.h: gsrt_node_recorder, whose arg is the recorder). They cannot fail at once;
  * see gsrt_recorder_status. `bytes` is msgpack, copied. */

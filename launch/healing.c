@@ -1,5 +1,7 @@
 #include "launch/healing.h"
 
+#include "launch/resume.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -323,11 +325,22 @@ static void do_fault(gsrt_healing *h, const gsrt_fault *fault)
         h->options.do_fault(h->options.arg, fault);
 }
 
+/* Written down before it is done, for whoever resumes the run: at most once, rather than again. */
+static void note_fault(gsrt_healing *h, uint32_t number)
+{
+    gsrt_outcome *outcome = h->options.outcome;
+    gsrt_diag diag = {0};
+    if (!outcome->is_twin && gsrt_resume_note_fault(outcome->directory, number, &diag) != GSRT_OK)
+        gsrt_terminal_note(&outcome->terminal, "%s", diag.text);
+}
+
 static void do_faults(gsrt_healing *h)
 {
     uint32_t index;
-    while (h->faults != NULL && gsrt_faults_poll(h->faults, &index))
+    while (h->faults != NULL && gsrt_faults_poll(h->faults, &index)) {
+        note_fault(h, index);
         do_fault(h, &h->options.scenario->faults[index]);
+    }
 }
 
 uint64_t gsrt_healing_look(gsrt_healing *h)
@@ -387,7 +400,7 @@ gsrt_status gsrt_healing_lead(gsrt_healing *h, const gsrt_plan *plan, gsrt_way w
         status = h->incidents == NULL ? GSRT_ENOMEM : take_up_incidents(h, diag);
         if (status == GSRT_OK && scenario->fault_count > 0)
             status = gsrt_faults_create(scenario->faults, scenario->fault_count, rank_count(h), &h->faults);
-        if (status == GSRT_OK && h->faults != NULL && h->epoch > 1)
+        if (status == GSRT_OK && h->faults != NULL && (h->epoch > 1 || h->options.outcome->is_resumed))
             skip_faults(h);
     }
     if (status != GSRT_OK)

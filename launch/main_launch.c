@@ -2,6 +2,7 @@
 #include "launch/command.h"
 #include "launch/keeper.h"
 #include "launch/options.h"
+#include "launch/resume.h"
 #include "launch/run.h"
 #include "launch/start_mpirun.h"
 
@@ -25,8 +26,13 @@ static int start_mpirun(const gsrt_options *options, char **argv)
     gsrt_diag diag = {0};
     gsrt_scenario *scenario;
     uint32_t rank_count = options->rank_count;
+    gsrt_status status = options->resume == NULL ? GSRT_OK : gsrt_resume_check(options->resume, &diag);
+    if (status != GSRT_OK) {
+        say(&diag);
+        return gsrt_exit_code(status);
+    }
     if (rank_count == 0) {
-        gsrt_status status = gsrt_scenario_read(options->scenario, options->sets, options->set_count, &scenario, &diag);
+        status = gsrt_scenario_read(options->scenario, options->sets, options->set_count, &scenario, &diag);
         if (status != GSRT_OK) {
             say(&diag);
             return gsrt_exit_code(status);

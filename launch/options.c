@@ -13,6 +13,7 @@ typedef enum option_id {
     OPT_OUTPUT,
     OPT_SET,
     OPT_RANKS,
+    OPT_RESUME,
     OPT_JSON,
     OPT_QUIET,
     OPT_VERBOSE,
@@ -35,6 +36,7 @@ static const option_row option_rows[] = {
      FOR_BOTH},
     {OPT_SET, 0, "set", "KEY=VALUE", NULL, "override a value of the scenario; may be repeated", FOR_BOTH},
     {OPT_RANKS, 'n', "ranks", "N", "as many as the plan names", "ranks to start when not inside mpirun", FOR_LAUNCH},
+    {OPT_RESUME, 0, "resume", "DIR", NULL, "go on with the run in this directory", FOR_LAUNCH},
     {OPT_JSON, 0, "json", NULL, NULL, "print report.json on standard output, and nothing else there", FOR_BOTH},
     {OPT_QUIET, 'q', "quiet", NULL, NULL, "no plan, no progress; errors and violated contracts only", FOR_BOTH},
     {OPT_VERBOSE, 'v', "verbose", NULL, NULL, "say more: what each rank did", FOR_BOTH},
@@ -129,6 +131,11 @@ static gsrt_status take_option(parser *p, const option_row *row, const char *val
         options->directory = value;
         return GSRT_OK;
     case OPT_SET: return take_set(p, value);
+    case OPT_RESUME:
+        if (value[0] == 0)
+            return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, "--resume", "the directory's name is empty");
+        options->resume = value;
+        return GSRT_OK;
     case OPT_RANKS: return take_ranks(p, value);
     case OPT_JSON: options->is_json = true; return GSRT_OK;
     case OPT_QUIET: options->is_quiet = true; return GSRT_OK;
@@ -275,6 +282,28 @@ static gsrt_status choose_run(parser *p)
     return GSRT_OK;
 }
 
+/* What is done is written in the run directory: nothing else can be asked for. */
+static gsrt_status choose_resumed(parser *p)
+{
+    gsrt_options *options = p->options;
+    if (p->word_count > 1 || (p->word_count == 1 && command_of(options->tool, p->words[0]) == NULL))
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, "--resume",
+                             "takes its scenario from the run directory; leave '%.60s' out",
+                             p->words[p->word_count - 1]);
+    if (options->directory != NULL || options->set_count > 0)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, "--resume",
+                             "goes on with a run as it was begun; leave '%s' out",
+                             options->directory != NULL ? "-o" : "--set");
+    size_t bytes = strlen(options->resume) + sizeof "/scenario.yaml";
+    char *scenario = gsrt_arena_take(&options->arena, bytes, 1);
+    if (scenario == NULL)
+        return GSRT_ENOMEM;
+    (void)snprintf(scenario, bytes, "%s/scenario.yaml", options->resume);
+    options->command = GSRT_COMMAND_RUN;
+    options->scenario = scenario;
+    return GSRT_OK;
+}
+
 /* [run] SCENARIO for gsrt-launch, COMMAND SCENARIO for gsrt. */
 static gsrt_status choose_command(parser *p)
 {
@@ -312,7 +341,7 @@ gsrt_status gsrt_options_parse(int argc, char *const *argv, gsrt_options *option
     }
     if (options->is_quiet && options->verbosity > 0)
         return gsrt_diag_set(diag, GSRT_EINVAL, NULL, NULL, "'-q' and '-v' contradict each other; give one of them");
-    return choose_command(&p);
+    return options->resume != NULL ? choose_resumed(&p) : choose_command(&p);
 }
 
 void gsrt_options_fini(gsrt_options *options)
@@ -354,6 +383,7 @@ gsrt_status gsrt_options_print_help(gsrt_tool tool, gsrt_buffer *out)
     if (tool == GSRT_TOOL_LAUNCH)
         status =
             gsrt_buffer_print(out, "usage: gsrt-launch [run] [OPTION]... SCENARIO.yaml\n"
+                                   "       gsrt-launch [run] [OPTION]... --resume DIR\n"
                                    "Run a transformer over the ranks of a job, as the scenario says. Inside mpirun "
                                    "it uses the ranks that\nthere are; alone it starts mpirun itself.\n");
     else

@@ -19,7 +19,7 @@ typedef enum gsrt_tool {
 } gsrt_tool;
 
 typedef enum gsrt_command {
-    GSRT_COMMAND_RUN,     /* gsrt-launch [run] SCENARIO */
+    GSRT_COMMAND_RUN,     /* gsrt-launch [run] SCENARIO | --resume DIR */
     GSRT_COMMAND_TWIN,    /* gsrt twin SCENARIO */
     GSRT_COMMAND_REPLAY,  /* gsrt replay RUN */
     GSRT_COMMAND_HELP,    /* --help: print gsrt_options_print_help, exit 0 */
@@ -29,8 +29,9 @@ typedef enum gsrt_command {
 typedef struct gsrt_options {
     gsrt_tool tool; /* in: set before parse */
     gsrt_command command;
-    const char *scenario;    /* borrowed from argv; NULL for replay, help and version */
+    const char *scenario;    /* borrowed from argv, or in `arena`; NULL for replay, help and version */
     const char *run;         /* the run directory of replay; borrowed from argv; NULL for the others */
+    const char *resume;      /* --resume: the run directory; `scenario` is its scenario.yaml then; NULL: a new run */
     const char *directory;   /* -o; NULL: the default, runs/NAME-<next free number> */
     gsrt_scenario_set *sets; /* [set_count], owned; texts in `arena` */
     size_t set_count;

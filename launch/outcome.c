@@ -3,8 +3,11 @@
 #include "backends/numerics.h"
 #include "launch/interrupt.h"
 #include "launch/report.h"
+#include "launch/resume.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <time.h>
 
 uint64_t gsrt_outcome_clock_ns(void)
@@ -32,7 +35,7 @@ static gsrt_status write_beginning(gsrt_outcome *o, gsrt_diag *diag)
     if (status == GSRT_OK)
         status = gsrt_run_directory_write(o->directory, "plan.json", gsrt_buffer_span(&text), diag);
     gsrt_buffer_fini(&text);
-    return status;
+    return status == GSRT_OK ? gsrt_resume_note_model(o->directory, o->loaded, diag) : status;
 }
 
 static gsrt_status open_terminal(gsrt_outcome *o)
@@ -50,19 +53,41 @@ static gsrt_status open_terminal(gsrt_outcome *o)
     return o->accounts == NULL ? GSRT_ENOMEM : GSRT_OK;
 }
 
-/* The files of a run that begins, or those of one that goes on. */
-static gsrt_status open_files(gsrt_outcome *o, bool is_new, gsrt_diag *diag)
+/* Whoever has led holds the tokens; who resumes the run wants nobody else to. A file system that knows no locks forbids
+ * nothing. */
+static gsrt_status hold(const gsrt_outcome *o, int descriptor, bool is_resuming, gsrt_diag *diag)
 {
+    if (is_resuming && flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return gsrt_diag_set(
+            diag, GSRT_EINPUT, gsrt_run_directory_path(o->directory), NULL,
+            "this run is still going on: a process holds its tokens.jsonl; wait for its end, or end it");
+    (void)flock(descriptor, LOCK_SH | LOCK_NB);
+    return GSRT_OK;
+}
+
+typedef enum opening { BEGINNING, TAKING_OVER, RESUMING } opening;
+
+static gsrt_status open_tokens(gsrt_outcome *o, opening how, gsrt_diag *diag)
+{
+    static gsrt_status (*const ways[])(gsrt_run_directory *, const char *, int *, gsrt_diag *) = {
+        [BEGINNING] = gsrt_run_directory_open_file,
+        [TAKING_OVER] = gsrt_run_directory_reopen_file,
+        [RESUMING] = gsrt_run_directory_append_file, /* it may have died before it had any */
+    };
     int descriptor = -1;
-    gsrt_status status = is_new ? gsrt_run_directory_open_file(o->directory, "tokens.jsonl", &descriptor, diag)
-                                : gsrt_run_directory_reopen_file(o->directory, "tokens.jsonl", &descriptor, diag);
+    gsrt_status status = ways[how](o->directory, "tokens.jsonl", &descriptor, diag);
     o->answers.sink = gsrt_tokens_free(o->answers.sink);
     if (status == GSRT_OK)
         status = gsrt_tokens_create(descriptor, o->scenario->request_count, &o->answers.sink);
-    if (status == GSRT_OK && o->scenario->logits_file != NULL && o->answers.logits == NULL)
-        status = gsrt_logits_file_open(o->directory, o->scenario->logits_file, is_new, o->scenario->request_count,
-                                       o->loaded->workload->vocab_count, &o->answers.logits, diag);
-    return status;
+    return status == GSRT_OK ? hold(o, descriptor, how == RESUMING, diag) : status;
+}
+
+static gsrt_status open_logits(gsrt_outcome *o, bool is_new, gsrt_diag *diag)
+{
+    if (o->scenario->logits_file == NULL || o->answers.logits != NULL)
+        return GSRT_OK;
+    return gsrt_logits_file_open(o->directory, o->scenario->logits_file, is_new, o->scenario->request_count,
+                                 o->loaded->workload->vocab_count, &o->answers.logits, diag);
 }
 
 static gsrt_status begin(gsrt_outcome *o, gsrt_diag *diag)
@@ -71,7 +96,33 @@ static gsrt_status begin(gsrt_outcome *o, gsrt_diag *diag)
     gsrt_status status = gsrt_run_directory_create(o->options->directory, o->scenario->name, &o->directory, diag);
     if (status == GSRT_OK)
         status = write_beginning(o, diag);
-    return status == GSRT_OK ? open_files(o, true, diag) : status;
+    if (status == GSRT_OK)
+        status = open_tokens(o, BEGINNING, diag);
+    return status == GSRT_OK ? open_logits(o, true, diag) : status;
+}
+
+/* The first leader of a run that is gone on with: as a later leader, but the terminal has shown nothing yet. */
+static gsrt_status resume(gsrt_outcome *o, uint64_t now_ns, gsrt_diag *diag)
+{
+    gsrt_terminal_plan(&o->terminal, o->scenario->name, o->scenario->plan, o->loaded->workload, NULL, 0);
+    uint32_t generation;
+    gsrt_status status = gsrt_run_directory_open(o->options->resume, &o->directory, diag);
+    if (status == GSRT_OK)
+        status = gsrt_resume_check_model(o->directory, o->loaded, diag);
+    if (status == GSRT_OK)
+        status = open_tokens(o, RESUMING, diag);
+    if (status == GSRT_OK)
+        status = gsrt_resume_begin(o->directory, &generation, diag);
+    if (status == GSRT_OK)
+        status = gsrt_answers_restore(&o->answers, "tokens.jsonl", false, now_ns, diag);
+    if (status == GSRT_OK)
+        status = open_logits(o, o->answers.token_total == 0, diag);
+    if (status != GSRT_OK)
+        return status;
+    o->is_resumed = true;
+    gsrt_terminal_note(&o->terminal, "resumed with %llu of at most %llu tokens",
+                       (unsigned long long)o->answers.token_total, (unsigned long long)o->answers.token_goal);
+    return GSRT_OK;
 }
 
 static gsrt_status take_over(gsrt_outcome *o, const char *path, uint64_t now_ns, gsrt_diag *diag)
@@ -80,8 +131,10 @@ static gsrt_status take_over(gsrt_outcome *o, const char *path, uint64_t now_ns,
     if (o->directory == NULL)
         status = gsrt_run_directory_open(path, &o->directory, diag);
     if (status == GSRT_OK)
-        status = open_files(o, false, diag);
-    return status == GSRT_OK ? gsrt_answers_restore(&o->answers, "tokens.jsonl", now_ns, diag) : status;
+        status = open_tokens(o, TAKING_OVER, diag);
+    if (status == GSRT_OK)
+        status = open_logits(o, false, diag);
+    return status == GSRT_OK ? gsrt_answers_restore(&o->answers, "tokens.jsonl", true, now_ns, diag) : status;
 }
 
 gsrt_status gsrt_outcome_open(gsrt_outcome *o, uint32_t epoch, const char *path, uint64_t now_ns, gsrt_diag *diag)
@@ -91,7 +144,9 @@ gsrt_status gsrt_outcome_open(gsrt_outcome *o, uint32_t epoch, const char *path,
     o->led_epoch = epoch;
     if (status != GSRT_OK || is_leading_on)
         return status;
-    return path == NULL ? begin(o, diag) : take_over(o, path, now_ns, diag);
+    if (path != NULL)
+        return take_over(o, path, now_ns, diag);
+    return o->options->resume != NULL ? resume(o, now_ns, diag) : begin(o, diag);
 }
 
 void gsrt_outcome_fini(gsrt_outcome *o)

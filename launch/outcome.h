@@ -31,14 +31,16 @@ typedef struct gsrt_outcome {
     uint32_t *failure_ranks;              /* of all failures, one after the other; owned */
     uint32_t failure_count;
     bool has_terminal;
+    bool is_resumed;    /* this rank has taken up a run whose processes had all died */
     uint32_t led_epoch; /* the last view that this rank opened it for; 0: none */
 } gsrt_outcome;
 
 /* Tokenise and check the requests. GSRT_OK | GSRT_EINPUT (*diag) | GSRT_ENOMEM. Call fini in any case. */
 GSRT_MUST_CHECK gsrt_status gsrt_outcome_prepare(gsrt_outcome *outcome, gsrt_diag *diag);
 /* For the view `epoch`, which this rank leads. path NULL: it is the run's first leader: show the plan, create the run
- * directory and everything that is written while running. Else another has: open them where they are, and take up what
- * was emitted. Nothing to do where this rank led the view before. Errors as above, and as gsrt_answers_restore. */
+ * directory (or take up the one that is to be resumed) and everything that is written while running. Else another has:
+ * open them where they are, and take up what was emitted. Nothing to do where this rank led the view before. Errors as
+ * above, and as gsrt_answers_restore. */
 GSRT_MUST_CHECK gsrt_status gsrt_outcome_open(gsrt_outcome *outcome, uint32_t epoch, const char *path, uint64_t now_ns,
                                               gsrt_diag *diag);
 /* Keep what the report says of these incidents; once, before conclude. GSRT_OK | GSRT_ENOMEM. */

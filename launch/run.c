@@ -1,6 +1,7 @@
 #include "launch/run.h"
 
 #include "launch/interrupt.h"
+#include "launch/resume.h"
 #include "launch/seat.h"
 #include "launch/wireup.h"
 
@@ -46,8 +47,15 @@ static gsrt_status check_faults(run *r)
 /* Read everything from outside and check it; the same on every rank, so that all agree without a word. */
 static gsrt_status prepare(run *r)
 {
-    gsrt_status status =
-        gsrt_scenario_read(r->options->scenario, r->options->sets, r->options->set_count, &r->scenario, &r->diag);
+    const char *resumed = r->options->resume;
+    gsrt_status status = GSRT_OK;
+    if (resumed != NULL && r->keeper.ticket.len == 0) /* a later incarnation is in the middle of it */
+        status = gsrt_resume_check(resumed, &r->diag);
+    if (status == GSRT_OK)
+        status =
+            gsrt_scenario_read(r->options->scenario, r->options->sets, r->options->set_count, &r->scenario, &r->diag);
+    if (status == GSRT_OK && resumed != NULL)
+        status = gsrt_resume_fit(resumed, r->scenario, r->wireup.rank_count, &r->diag);
     if (status == GSRT_OK)
         status = gsrt_loaded_open(r->scenario->model, r->wireup.rank == 0, &r->loaded, &r->diag);
     if (status == GSRT_OK)
@@ -87,6 +95,19 @@ static gsrt_status give_ticket(run *r)
     return gsrt_wireup_give_ticket(&r->wireup, r->transport, gsrt_span_of_text(r->seat.rank.directory));
 }
 
+static gsrt_status find_generation(const run *r, const char *path, uint32_t *out, gsrt_diag *diag)
+{
+    gsrt_run_directory *directory;
+    if (r->options->resume == NULL)
+        return GSRT_OK;
+    gsrt_status status = gsrt_run_directory_open(path, &directory, diag);
+    if (status != GSRT_OK)
+        return status;
+    status = gsrt_resume_generation(directory, out, diag);
+    gsrt_run_directory_free(directory);
+    return status;
+}
+
 /* This rank's trace begins with its node, and is held in memory until START tells where the run directory is. */
 static gsrt_status open_recorder(run *r)
 {
@@ -101,7 +122,11 @@ static gsrt_status place_recorder(void *arg, const char *directory, gsrt_diag *d
 {
     run *r = arg;
     gsrt_status status = give_ticket(r);
-    return status == GSRT_OK ? gsrt_recorder_place(r->recorder, directory, gsrt_outcome_clock_ns(), diag) : status;
+    uint32_t generation = 0;
+    if (status == GSRT_OK)
+        status = find_generation(r, directory, &generation, diag);
+    return status == GSRT_OK ? gsrt_recorder_place(r->recorder, directory, generation, gsrt_outcome_clock_ns(), diag)
+                             : status;
 }
 
 static gsrt_status create_node(run *r)

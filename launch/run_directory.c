@@ -240,3 +240,9 @@ gsrt_status gsrt_run_directory_reopen_file(gsrt_run_directory *directory, const 
 {
     return open_growing(directory, name, 0, out_descriptor, diag);
 }
+
+gsrt_status gsrt_run_directory_append_file(gsrt_run_directory *directory, const char *name, int *out_descriptor,
+                                           gsrt_diag *diag)
+{
+    return open_growing(directory, name, O_CREAT | O_APPEND, out_descriptor, diag);
+}

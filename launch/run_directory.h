@@ -42,6 +42,9 @@ GSRT_MUST_CHECK gsrt_status gsrt_run_directory_read(gsrt_run_directory *director
  * *out_descriptor owned: close(). GSRT_OK | GSRT_EIO. */
 GSRT_MUST_CHECK gsrt_status gsrt_run_directory_open_file(gsrt_run_directory *directory, const char *name,
                                                          int *out_descriptor, gsrt_diag *diag);
+/* Open a file of lines, to read, and to write at its end; made when it is not there. GSRT_OK | GSRT_EIO. */
+GSRT_MUST_CHECK gsrt_status gsrt_run_directory_append_file(gsrt_run_directory *directory, const char *name,
+                                                           int *out_descriptor, gsrt_diag *diag);
 /* Open such a file again, for reading and writing, without emptying it. GSRT_OK | GSRT_EIO. */
 GSRT_MUST_CHECK gsrt_status gsrt_run_directory_reopen_file(gsrt_run_directory *directory, const char *name,
                                                            int *out_descriptor, gsrt_diag *diag);

@@ -80,7 +80,7 @@ static gsrt_status place_recorder(void *arg, const char *directory, gsrt_diag *d
 {
     (void)directory; /* traces must not tell where they lie */
     twin_rank *t = arg;
-    return gsrt_recorder_place(t->recorder, t->run->directory, gsrt_node_now_ns(t->seat.node), diag);
+    return gsrt_recorder_place(t->recorder, t->run->directory, 0, gsrt_node_now_ns(t->seat.node), diag);
 }
 
 static const char *directory_of(void *arg)

@@ -265,9 +265,9 @@ START_TEST(a_held_trace_is_whole_when_it_is_placed)
         gsrt_recorder_init(both[i], 9, 2, 99, 0, "scheduler", gsrt_span_of("\x90", 1));
         record_something(both[i]);
         if (i == 0) {
-            ck_assert_int_eq(gsrt_recorder_place(held, "no/such/directory", 14, NULL), GSRT_EIO);
-            ck_assert_int_eq(gsrt_recorder_place(held, held_in, 14, &diag), GSRT_OK);
-            ck_assert_int_eq(gsrt_recorder_place(held, held_in, 14, NULL), GSRT_ESTATE);
+            ck_assert_int_eq(gsrt_recorder_place(held, "no/such/directory", 0, 14, NULL), GSRT_EIO);
+            ck_assert_int_eq(gsrt_recorder_place(held, held_in, 0, 14, &diag), GSRT_OK);
+            ck_assert_int_eq(gsrt_recorder_place(held, held_in, 0, 14, NULL), GSRT_ESTATE);
         }
         record_something(both[i]);
         ck_assert_int_eq(gsrt_recorder_close(both[i], 20, &diag), GSRT_OK);
@@ -302,7 +302,7 @@ START_TEST(what_does_not_fit_is_counted)
     for (uint32_t i = 0; i < MESSAGES; i++)
         gsrt_recorder_message(recorder, i, &envelope, true);
     ck_assert_uint_lt(gsrt_recorder_byte_count(recorder), GSRT_TRACE_HELD_BYTES + 1024);
-    ck_assert_int_eq(gsrt_recorder_place(recorder, directory, MESSAGES, &diag), GSRT_OK);
+    ck_assert_int_eq(gsrt_recorder_place(recorder, directory, 0, MESSAGES, &diag), GSRT_OK);
     record_something(recorder);
     uint64_t frame_count = gsrt_recorder_frame_count(recorder), lost = 0;
     ck_assert_int_eq(gsrt_recorder_close(recorder, MESSAGES, &diag), GSRT_OK);
