@@ -99,6 +99,30 @@ START_TEST(values)
 }
 END_TEST
 
+START_TEST(resumes)
+{
+    static const char *const same[] = {"--resume out", "run --resume=out -q", "--resume out run -n 2"};
+    command_line line;
+    gsrt_options options;
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        accept(GSRT_TOOL_LAUNCH, same[i], &line, &options);
+        ck_assert_int_eq(options.command, GSRT_COMMAND_RUN);
+        ck_assert_str_eq(options.resume, "out");
+        ck_assert_str_eq(options.scenario, "out/scenario.yaml");
+        ck_assert_ptr_null(options.directory);
+        gsrt_options_fini(&options);
+    }
+    gsrt_tool launch = GSRT_TOOL_LAUNCH;
+    refuse(launch, "--resume out a.yaml", "--resume: takes its scenario from the run directory; leave 'a.yaml' out");
+    refuse(launch, "run a.yaml --resume out",
+           "--resume: takes its scenario from the run directory; leave 'a.yaml' out");
+    refuse(launch, "--resume out -o b", "--resume: goes on with a run as it was begun; leave '-o' out");
+    refuse(launch, "--resume out --set a=b", "--resume: goes on with a run as it was begun; leave '--set' out");
+    refuse(launch, "--resume=", "--resume: the directory's name is empty");
+    refuse(GSRT_TOOL_GSRT, "twin --resume out", "unknown option '--resume'; see 'gsrt --help'");
+}
+END_TEST
+
 START_TEST(help_and_version_need_no_scenario)
 {
     command_line line;
@@ -187,6 +211,6 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--help-of") == 0)
         return print_help(argv[2]);
-    const TTest *tests[] = {runs, values, help_and_version_need_no_scenario, refusals, exit_codes};
+    const TTest *tests[] = {runs, values, resumes, help_and_version_need_no_scenario, refusals, exit_codes};
     return unit_run("options", tests, sizeof tests / sizeof tests[0]);
 }

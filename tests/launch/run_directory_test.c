@@ -115,6 +115,14 @@ START_TEST(opened_by_another_rank)
     char *text = scratch_read(&scratch, "run/t", NULL);
     ck_assert_str_eq(text, "cb");
     free(text);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(gsrt_run_directory_append_file(directory, "lines", &descriptor, NULL), GSRT_OK);
+        ck_assert_int_eq((int)write(descriptor, "x\n", 2), 2);
+        (void)close(descriptor);
+    }
+    text = scratch_read(&scratch, "run/lines", NULL);
+    ck_assert_str_eq(text, "x\nx\n");
+    free(text);
     ck_assert_int_eq(gsrt_run_directory_reopen_file(directory, "absent", &descriptor, NULL), GSRT_EIO);
     (void)gsrt_run_directory_free(directory);
     gsrt_diag diag = {0};
