@@ -188,6 +188,11 @@ uint64_t gsrt_twin_event_count(const gsrt_twin *twin)
     return twin->event_count;
 }
 
+uint32_t gsrt_twin_waiting_max(const gsrt_twin *twin)
+{
+    return twin->waiting_max;
+}
+
 uint64_t gsrt_twin_digest(const gsrt_twin *twin)
 {
     return twin->digest;
@@ -300,6 +305,8 @@ gsrt_status gsrt_twin_run(gsrt_twin *twin, uint64_t until_ns, uint64_t event_cou
         }
         if (count >= event_count_max)
             return is_all_done(twin) ? GSRT_OK : GSRT_ELIMIT;
+        if (twin->events.count > twin->waiting_max)
+            twin->waiting_max = twin->events.count;
         gsrt__event event = gsrt__events_take(&twin->events);
         if (carry_out(twin, &event)) {
             count++;

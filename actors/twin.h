@@ -115,6 +115,7 @@ void gsrt_twin_slow(gsrt_twin *twin, uint32_t rank, double factor, uint64_t dura
  * called again to go on. */
 gsrt_status gsrt_twin_run(gsrt_twin *twin, uint64_t until_ns, uint64_t event_count_max);
 uint64_t gsrt_twin_event_count(const gsrt_twin *twin);
+uint32_t gsrt_twin_waiting_max(const gsrt_twin *twin); /* most events that waited at once: what it has grown to */
 /* A hash of all arrivals, deaths and starts so far: when, where, what, in order. Two runs that differ anywhere differ
  * here. */
 uint64_t gsrt_twin_digest(const gsrt_twin *twin);

@@ -129,6 +129,7 @@ struct gsrt_twin {
     gsrt_twin_link_faults *link_faults; /* the same; owned; NULL: none were set */
     gsrt__events events;
     uint64_t now_ns, event_count, digest;
+    uint32_t waiting_max;
     bool is_out_of_memory;
     bool is_inside; /* a node, or a callback of the owner, runs */
 };

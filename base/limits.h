@@ -102,6 +102,7 @@
 #define GSRT_FAULT_SECONDS_MAX 1000000       /* s, 11 days: a fault's time; doubles hold its ns exactly */
 #define GSRT_FAULT_FACTOR_MAX 1000000        /* how many times slower a rank becomes */
 #define GSRT_FAULT_EPOCH_MAX 1000000         /* number of the view that a fault waits for */
+#define GSRT_SEED_COUNT_MAX 1000000          /* seeds of one campaign: it keeps 24 bytes of each recovery */
 #define GSRT_RANK_RESTART_COUNT_MAX 64       /* next incarnations of one rank within the window */
 #define GSRT_RANK_RESTART_WINDOW_S_MAX 86400 /* s, a day: that window */
 

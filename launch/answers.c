@@ -117,12 +117,22 @@ static gsrt_status compare(const gsrt_answers *a, const gsrt_msg_token *token, g
                          token->request, token->index);
 }
 
+static void tell(const gsrt_answers *a, const gsrt_msg_token *token, bool is_new)
+{
+    if (a->on_token != NULL)
+        a->on_token(a->on_token_arg, token, is_new);
+}
+
 gsrt_status gsrt_answers_token(gsrt_answers *a, const gsrt_msg_token *token, uint64_t now_ns, gsrt_diag *diag)
 {
     if (token->request >= a->scenario->request_count)
         return GSRT_EINVAL;
-    if (token->index < a->items[token->request].token_count)
-        return compare(a, token, diag);
+    if (token->index < a->items[token->request].token_count) {
+        gsrt_status status = compare(a, token, diag);
+        if (status == GSRT_OK)
+            tell(a, token, false);
+        return status;
+    }
     gsrt_token line = {.request = token->request,
                        .index = token->index,
                        .token = token->token,
@@ -131,8 +141,10 @@ gsrt_status gsrt_answers_token(gsrt_answers *a, const gsrt_msg_token *token, uin
     gsrt_status status = take(a, &line, now_ns, &line.text);
     if (status == GSRT_OK)
         status = gsrt_tokens_append(a->sink, &line);
-    if (status == GSRT_OK)
+    if (status == GSRT_OK) {
+        tell(a, token, true);
         status = gsrt_terminal_text(a->terminal, token->request, line.text);
+    }
     gsrt_terminal_progress(a->terminal, "generating", a->token_total, a->token_goal, now_ns);
     return status;
 }

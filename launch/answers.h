@@ -33,6 +33,9 @@ typedef struct gsrt_answers {
     gsrt_answer *items; /* [scenario->request_count]; owned */
     uint32_t finished_count;
     uint64_t token_total, token_goal;
+    /* Told of each token: the sink has taken it (is_new), or it was there and had the same bits. NULL: nobody is. */
+    void (*on_token)(void *arg, const gsrt_msg_token *token, bool is_new);
+    void *on_token_arg;
 } gsrt_answers;
 
 /* Tokenises every prompt; a request that cannot fit the model's context is refused by name.

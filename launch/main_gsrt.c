@@ -1,4 +1,5 @@
 /* gsrt: what needs no job of ranks. */
+#include "launch/campaign_run.h"
 #include "launch/command.h"
 #include "launch/replay.h"
 #include "launch/twin_run.h"
@@ -15,7 +16,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "gsrt: error: %s\n", diag.text);
         exit_code = gsrt_exit_code(status);
     } else if (options.command == GSRT_COMMAND_TWIN) {
-        exit_code = gsrt_twin_run_scenario(&options);
+        exit_code = options.seed_count > 0 ? gsrt_campaign_run(&options) : gsrt_twin_run_scenario(&options);
     } else if (options.command == GSRT_COMMAND_REPLAY) {
         exit_code = gsrt_replay_run(&options);
     } else {

@@ -14,6 +14,7 @@ typedef enum option_id {
     OPT_SET,
     OPT_RANKS,
     OPT_RESUME,
+    OPT_SEEDS,
     OPT_JSON,
     OPT_QUIET,
     OPT_VERBOSE,
@@ -37,6 +38,7 @@ static const option_row option_rows[] = {
     {OPT_SET, 0, "set", "KEY=VALUE", NULL, "override a value of the scenario; may be repeated", FOR_BOTH},
     {OPT_RANKS, 'n', "ranks", "N", "as many as the plan names", "ranks to start when not inside mpirun", FOR_LAUNCH},
     {OPT_RESUME, 0, "resume", "DIR", NULL, "go on with the run in this directory", FOR_LAUNCH},
+    {OPT_SEEDS, 0, "seeds", "N", NULL, "a campaign: N seeds from twin.seed on, each with faults of its own", FOR_GSRT},
     {OPT_JSON, 0, "json", NULL, NULL, "print report.json on standard output, and nothing else there", FOR_BOTH},
     {OPT_QUIET, 'q', "quiet", NULL, NULL, "no plan, no progress; errors and violated contracts only", FOR_BOTH},
     {OPT_VERBOSE, 'v', "verbose", NULL, NULL, "say more: what each rank did", FOR_BOTH},
@@ -121,6 +123,18 @@ static gsrt_status take_ranks(parser *p, const char *value)
     return GSRT_OK;
 }
 
+static gsrt_status take_seeds(parser *p, const char *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long count = strtoul(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != 0 || errno != 0 || count < 1 || count > GSRT_SEED_COUNT_MAX)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, "--seeds",
+                             "'%.40s' is no number of seeds; give one from 1 to %d", value, GSRT_SEED_COUNT_MAX);
+    p->options->seed_count = (uint32_t)count;
+    return GSRT_OK;
+}
+
 static gsrt_status take_option(parser *p, const option_row *row, const char *value)
 {
     gsrt_options *options = p->options;
@@ -137,6 +151,7 @@ static gsrt_status take_option(parser *p, const option_row *row, const char *val
         options->resume = value;
         return GSRT_OK;
     case OPT_RANKS: return take_ranks(p, value);
+    case OPT_SEEDS: return take_seeds(p, value);
     case OPT_JSON: options->is_json = true; return GSRT_OK;
     case OPT_QUIET: options->is_quiet = true; return GSRT_OK;
     case OPT_VERBOSE: options->verbosity++; return GSRT_OK;

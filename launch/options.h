@@ -36,6 +36,7 @@ typedef struct gsrt_options {
     gsrt_scenario_set *sets; /* [set_count], owned; texts in `arena` */
     size_t set_count;
     uint32_t rank_count; /* -n; 0: not given, as many as the plan names */
+    uint32_t seed_count; /* --seeds; 0: not given, one run without faults of its own */
     uint32_t verbosity;  /* how often -v was given */
     bool is_json;
     bool is_quiet;

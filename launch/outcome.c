@@ -40,7 +40,7 @@ static gsrt_status write_beginning(gsrt_outcome *o, gsrt_diag *diag)
 
 static gsrt_status open_terminal(gsrt_outcome *o)
 {
-    gsrt_terminal_options terminal = gsrt_terminal_options_find();
+    gsrt_terminal_options terminal = o->terminal_options == NULL ? gsrt_terminal_options_find() : *o->terminal_options;
     terminal.is_json = o->options->is_json;
     terminal.is_quiet = o->options->is_quiet;
     terminal.verbosity = o->options->verbosity;

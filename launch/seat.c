@@ -104,6 +104,7 @@ gsrt_status gsrt_seat_start(gsrt_seat *seat, gsrt_node *node, const gsrt_seat_op
                                     .scenario = o->scenario,
                                     .loaded = o->loaded,
                                     .is_twin = o->is_twin,
+                                    .terminal_options = o->terminal,
                                     .rank_count = gsrt_node_rank_count(node),
                                     .hosts = o->hosts,
                                     .start_ns = o->start_ns,
@@ -117,6 +118,8 @@ gsrt_status gsrt_seat_start(gsrt_seat *seat, gsrt_node *node, const gsrt_seat_op
                               .on_lead = lead,
                               .arg = seat};
     gsrt_status status = gsrt_outcome_prepare(&seat->outcome, &seat->diag);
+    seat->outcome.answers.on_token = o->on_token;
+    seat->outcome.answers.on_token_arg = o->arg;
     if (status == GSRT_OK)
         status = gsrt_rank_start(&seat->rank, node, o->scenario, o->loaded, &rank, &seat->diag);
     gsrt_healing_options healing = {.scenario = o->scenario,

@@ -20,7 +20,10 @@ typedef struct gsrt_seat_options {
     gsrt_span known_directory;  /* what the incarnation before knew of the run directory; empty: nothing */
     uint64_t start_ns, load_ns; /* when this process began, and what loading the model took */
     bool is_twin;
-    void *arg; /* of all below */
+    const gsrt_terminal_options *terminal; /* where the run is shown; NULL: what this process has */
+    void *arg;                             /* of all below */
+    /* As gsrt_answers.on_token; NULL: nobody is told. */
+    void (*on_token)(void *arg, const gsrt_msg_token *token, bool is_new);
     /* Where the run directory is; NULL: no leader has created it yet. */
     const char *(*directory)(void *arg);
     /* This rank, the first leader, has created it. */

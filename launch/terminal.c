@@ -182,9 +182,10 @@ void gsrt_terminal_progress(gsrt_terminal *terminal, const char *what, uint64_t 
     memset(cells, '#', filled);
     cells[BAR_CELLS] = 0;
     double seconds = (double)(now_ns - terminal->bar_first_ns) / 1e9;
-    (void)fprintf(options->err, "%s%s [%s] %" PRIu64 "/%" PRIu64 " tokens", ERASE_LINE, what, cells, done, total);
+    const char *unit = options->unit == NULL ? "tokens" : options->unit;
+    (void)fprintf(options->err, "%s%s [%s] %" PRIu64 "/%" PRIu64 " %s", ERASE_LINE, what, cells, done, total, unit);
     if (seconds > 0 && done > 0)
-        (void)fprintf(options->err, "  %.1f tokens/s", (double)done / seconds);
+        (void)fprintf(options->err, "  %.1f %s/s", (double)done / seconds, unit);
     (void)fflush(options->err);
 }
 

@@ -27,6 +27,7 @@ typedef struct gsrt_terminal_options {
     bool is_coloured; /* escape sequences for colours, on err, if it is a terminal */
     bool is_json, is_quiet;
     uint32_t verbosity;
+    const char *unit; /* of progress; NULL: tokens */
 } gsrt_terminal_options;
 
 typedef struct gsrt__terminal_stream {
@@ -70,8 +71,8 @@ GSRT_MUST_CHECK gsrt_status gsrt_terminal_text(gsrt_terminal *terminal, uint32_t
 /* No more text of `request` will come. Later calls for it are ignored. */
 void gsrt_terminal_end(gsrt_terminal *terminal, uint32_t request);
 
-/* Redraw the bar: done of total tokens, at now_ns of any monotonic clock. `what`: "loading", "generating", "verifying".
- * Not drawn where text streams to the same terminal. */
+/* Redraw the bar: done of total tokens (or what the options name), at now_ns of any monotonic clock. `what`: "loading",
+ * "generating", "verifying". Not drawn where text streams to the same terminal. */
 void gsrt_terminal_progress(gsrt_terminal *terminal, const char *what, uint64_t done, uint64_t total, uint64_t now_ns);
 
 /* The bar goes away; what is held comes out. */

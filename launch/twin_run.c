@@ -1,42 +1,18 @@
 #include "launch/twin_run.h"
 
-#include "actors/twin.h"
 #include "launch/interrupt.h"
-#include "launch/seat.h"
 
 #include <stdlib.h>
 
 /* Events between two looks at the interrupt flag. */
 enum { EVENTS_PER_LOOK = 10000 };
 
-struct twin_run;
-
-/* What one rank of the twin holds; all but `run` and `loaded` belong to one incarnation. */
-typedef struct twin_rank {
-    struct twin_run *run;
-    gsrt_loaded loaded;
-    gsrt_seat seat;
-    gsrt_recorder *recorder;
-    bool is_started;
-} twin_rank;
-
-typedef struct twin_run {
-    const gsrt_options *options;
-    gsrt_diag diag;
-    gsrt_scenario *scenario;
-    uint32_t rank_count;
-    twin_rank *ranks; /* [rank_count] */
-    gsrt_twin *twin;
-    char *directory; /* of the run, once its first leader has created it; owned */
-    int exit_code;   /* of the report */
-    bool is_concluded;
-    uint64_t end_ns; /* virtual time when the twin was freed */
-} twin_run;
-
-static gsrt_status prepare(twin_run *r)
+gsrt_status gsrt_twin_job_prepare(gsrt_twin_job *r)
 {
-    gsrt_status status =
-        gsrt_scenario_read(r->options->scenario, r->options->sets, r->options->set_count, &r->scenario, &r->diag);
+    gsrt_status status = GSRT_OK;
+    if (r->scenario == NULL)
+        status =
+            gsrt_scenario_read(r->options->scenario, r->options->sets, r->options->set_count, &r->scenario, &r->diag);
     if (status != GSRT_OK)
         return status;
     r->rank_count = r->options->rank_count > 0 ? r->options->rank_count : r->scenario->twin_rank_count;
@@ -58,7 +34,7 @@ static gsrt_status prepare(twin_run *r)
 
 /* ---- the seat of one incarnation ---- */
 
-static gsrt_status open_recorder(twin_rank *t, gsrt_node *node, uint32_t incarnation)
+static gsrt_status open_recorder(gsrt_twin_rank *t, gsrt_node *node, uint32_t incarnation)
 {
     gsrt_recorder_options options = {.is_held = true,
                                      .run_id = t->run->scenario->twin_seed,
@@ -79,18 +55,18 @@ static gsrt_status open_recorder(twin_rank *t, gsrt_node *node, uint32_t incarna
 static gsrt_status place_recorder(void *arg, const char *directory, gsrt_diag *diag)
 {
     (void)directory; /* traces must not tell where they lie */
-    twin_rank *t = arg;
+    gsrt_twin_rank *t = arg;
     return gsrt_recorder_place(t->recorder, t->run->directory, 0, gsrt_node_now_ns(t->seat.node), diag);
 }
 
 static const char *directory_of(void *arg)
 {
-    return ((const twin_rank *)arg)->run->directory;
+    return ((const gsrt_twin_rank *)arg)->run->directory;
 }
 
 static gsrt_status note_directory(void *arg, const char *directory)
 {
-    twin_run *r = ((twin_rank *)arg)->run;
+    gsrt_twin_job *r = ((gsrt_twin_rank *)arg)->run;
     r->directory = strdup(directory);
     return r->directory == NULL ? GSRT_ENOMEM : GSRT_OK;
 }
@@ -98,7 +74,7 @@ static gsrt_status note_directory(void *arg, const char *directory)
 /* At once: in the twin nobody waits for it. */
 static void conclude(void *arg)
 {
-    twin_rank *t = arg;
+    gsrt_twin_rank *t = arg;
     t->run->exit_code = gsrt_outcome_conclude(&t->seat.outcome, 0, NULL);
     t->run->is_concluded = true;
     gsrt_msg_verdict verdict = {.exit_code = (uint32_t)t->run->exit_code};
@@ -106,9 +82,17 @@ static void conclude(void *arg)
         gsrt_node_finish(t->seat.node, 5);
 }
 
+static void token_taken(void *arg, const gsrt_msg_token *token, bool is_new)
+{
+    const gsrt_twin_rank *t = arg;
+    const gsrt_twin_watch *watch = &t->run->watch;
+    if (watch->on_token != NULL)
+        watch->on_token(watch->arg, &t->seat, token, is_new);
+}
+
 static void do_fault(void *arg, const gsrt_fault *fault)
 {
-    gsrt_twin *twin = ((const twin_rank *)arg)->run->twin;
+    gsrt_twin *twin = ((const gsrt_twin_rank *)arg)->run->twin;
     if (fault->kind == GSRT_FAULT_PARTITION)
         gsrt_twin_partition(twin, fault->sides, fault->duration_ns);
     else if (fault->kind == GSRT_FAULT_SLOW)
@@ -117,15 +101,17 @@ static void do_fault(void *arg, const gsrt_fault *fault)
 
 static gsrt_status start_rank(void *arg, gsrt_node *node, uint32_t rank, uint32_t incarnation)
 {
-    twin_run *r = arg;
-    twin_rank *t = &r->ranks[rank];
+    gsrt_twin_job *r = arg;
+    gsrt_twin_rank *t = &r->ranks[rank];
     gsrt_seat_options options = {.options = r->options,
                                  .scenario = r->scenario,
                                  .loaded = &t->loaded,
                                  .keepers = gsrt_twin_keepers(r->twin, rank),
                                  .incarnation = incarnation,
                                  .is_twin = true,
+                                 .terminal = r->watch.terminal,
                                  .arg = t,
+                                 .on_token = token_taken,
                                  .directory = directory_of,
                                  .on_created = note_directory,
                                  .on_start = place_recorder,
@@ -140,8 +126,8 @@ static gsrt_status start_rank(void *arg, gsrt_node *node, uint32_t rank, uint32_
 
 static void end_rank(void *arg, uint32_t rank, uint32_t incarnation, bool was_killed)
 {
-    twin_run *r = arg;
-    twin_rank *t = &r->ranks[rank];
+    gsrt_twin_job *r = arg;
+    gsrt_twin_rank *t = &r->ranks[rank];
     uint64_t now_ns = r->twin == NULL ? r->end_ns : gsrt_twin_now_ns(r->twin);
     (void)incarnation;
     if (!t->is_started)
@@ -160,10 +146,11 @@ static void end_rank(void *arg, uint32_t rank, uint32_t incarnation, bool was_ki
 
 /* ---- the run ---- */
 
-static gsrt_status create_twin(twin_run *r)
+static gsrt_status create_twin(gsrt_twin_job *r)
 {
     gsrt_twin_options options = {.rank_count = r->rank_count,
                                  .seed = r->scenario->twin_seed,
+                                 .jitter = r->watch.jitter,
                                  .link = {.latency_ns = (uint64_t)(r->scenario->link.latency_us * 1000),
                                           .bytes_per_ns = r->scenario->link.bandwidth_gbps / 8},
                                  .recovery = {.restart_max = r->scenario->restart_max,
@@ -175,23 +162,30 @@ static gsrt_status create_twin(twin_run *r)
     return gsrt_twin_create(&options, &r->twin);
 }
 
-/* The report of a run that did not come to one: by whoever led last, else there is none. */
-static int conclude_early(twin_run *r, int exit_code)
+gsrt_seat *gsrt_twin_job_leader(gsrt_twin_job *r)
 {
     gsrt_seat *last = NULL;
     for (uint32_t rank = 0; rank < r->rank_count; rank++) {
         gsrt_seat *seat = &r->ranks[rank].seat;
-        if (!r->ranks[rank].is_started)
-            continue;
-        if (gsrt_seat_is_leading(seat) && (last == NULL || seat->rank.epoch > last->rank.epoch))
+        if (r->ranks[rank].is_started && gsrt_seat_is_leading(seat) &&
+            (last == NULL || seat->rank.epoch > last->rank.epoch))
             last = seat;
-        if (r->diag.status == GSRT_OK)
-            r->diag = seat->diag;
+    }
+    return last;
+}
+
+/* The report of a run that did not come to one: by whoever led last, else there is none. */
+static int conclude_early(gsrt_twin_job *r, int exit_code)
+{
+    gsrt_seat *last = gsrt_twin_job_leader(r);
+    for (uint32_t rank = 0; rank < r->rank_count; rank++) {
+        if (r->ranks[rank].is_started && r->diag.status == GSRT_OK)
+            r->diag = r->ranks[rank].seat.diag;
     }
     return last == NULL ? exit_code : gsrt_seat_conclude_early(last, exit_code);
 }
 
-static int first_exit_code(twin_run *r)
+static int first_exit_code(gsrt_twin_job *r)
 {
     for (uint32_t rank = 0; rank < r->rank_count; rank++) {
         const gsrt_node *node = gsrt_twin_node(r->twin, rank);
@@ -201,16 +195,16 @@ static int first_exit_code(twin_run *r)
     return 5;
 }
 
-static int serve(twin_run *r)
+gsrt_status gsrt_twin_job_start(gsrt_twin_job *r)
 {
     gsrt_status status = create_twin(r);
     for (uint32_t rank = 0; rank < r->rank_count && status == GSRT_OK; rank++)
         status = start_rank(r, gsrt_twin_node(r->twin, rank), rank, 0);
-    if (status != GSRT_OK)
-        return gsrt_exit_code(status);
-    do
-        status = gsrt_twin_run(r->twin, UINT64_MAX, EVENTS_PER_LOOK);
-    while (status == GSRT_ELIMIT && !gsrt_interrupt_is_set());
+    return status;
+}
+
+int gsrt_twin_job_conclude(gsrt_twin_job *r, gsrt_status status)
+{
     if (gsrt_interrupt_is_set())
         return conclude_early(r, GSRT_EXIT_INTERRUPTED);
     if (status == GSRT_EEMPTY)
@@ -222,7 +216,18 @@ static int serve(twin_run *r)
     return conclude_early(r, status == GSRT_OK ? first_exit_code(r) : 5);
 }
 
-static void run_fini(twin_run *r)
+static int serve(gsrt_twin_job *r)
+{
+    gsrt_status status = gsrt_twin_job_start(r);
+    if (status != GSRT_OK)
+        return gsrt_exit_code(status);
+    do
+        status = gsrt_twin_run(r->twin, UINT64_MAX, EVENTS_PER_LOOK);
+    while (status == GSRT_ELIMIT && !gsrt_interrupt_is_set());
+    return gsrt_twin_job_conclude(r, status);
+}
+
+void gsrt_twin_job_fini(gsrt_twin_job *r)
 {
     r->end_ns = r->twin == NULL ? 0 : gsrt_twin_now_ns(r->twin);
     r->twin = gsrt_twin_free(r->twin);
@@ -237,17 +242,17 @@ static void run_fini(twin_run *r)
 
 int gsrt_twin_run_scenario(const gsrt_options *options)
 {
-    twin_run *r = calloc(1, sizeof *r);
+    gsrt_twin_job *r = calloc(1, sizeof *r);
     if (r == NULL || gsrt_interrupt_install() != GSRT_OK) {
         free(r);
         return 5;
     }
     r->options = options;
-    gsrt_status status = prepare(r);
+    gsrt_status status = gsrt_twin_job_prepare(r);
     int exit_code = status == GSRT_OK ? serve(r) : gsrt_exit_code(status);
     if (exit_code != 0 && r->diag.status != GSRT_OK)
         (void)fprintf(stderr, "gsrt: error: %s\n", r->diag.text);
-    run_fini(r);
+    gsrt_twin_job_fini(r);
     free(r);
     return exit_code;
 }
