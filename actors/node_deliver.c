@@ -82,6 +82,9 @@ static verdict take_signal(gsrt_node *node, gsrt_actor *actor, const gsrt__recor
 
 static bool is_void(const gsrt_node *node, const gsrt__record *record)
 {
+#ifdef GSRT_PLANT_NO_CANCEL
+    return false;
+#endif
     return record->epoch != node->epoch && record->kind >= GSRT__DATA_KIND_FIRST &&
            !gsrt_kind_is_local_only((gsrt_kind)record->kind);
 }

@@ -192,8 +192,10 @@ static bool is_acceptable(const gsrt_node *node, uint32_t peer, const gsrt_envel
 {
     if (peer >= node->options.rank_count || node->peers[peer].is_lost || gsrt_kind_is_local_only(envelope->kind))
         return false;
+#ifndef GSRT_PLANT_NO_CANCEL
     if (envelope->kind >= (gsrt_kind)GSRT__DATA_KIND_FIRST && envelope->epoch != node->epoch)
         return false;
+#endif
     if (gsrt_address_is_role(envelope->from) || envelope->to == GSRT_NOBODY ||
         (envelope->is_reply && envelope->call == 0) || (envelope->call != 0 && envelope->from == GSRT_NOBODY))
         return false;

@@ -123,21 +123,29 @@ static void tell(const gsrt_answers *a, const gsrt_msg_token *token, bool is_new
         a->on_token(a->on_token_arg, token, is_new);
 }
 
+/* Its step was run again. It goes to the sink all the same, which is who says what it takes. */
+static gsrt_status again(gsrt_answers *a, const gsrt_msg_token *token, const gsrt_token *line, gsrt_diag *diag)
+{
+    gsrt_status status = compare(a, token, diag);
+    if (status != GSRT_OK)
+        return status;
+    status = gsrt_tokens_append(a->sink, line);
+    if (status == GSRT_OK || status == GSRT_ESTALE)
+        tell(a, token, status == GSRT_OK);
+    return status == GSRT_ESTALE ? GSRT_OK : status;
+}
+
 gsrt_status gsrt_answers_token(gsrt_answers *a, const gsrt_msg_token *token, uint64_t now_ns, gsrt_diag *diag)
 {
     if (token->request >= a->scenario->request_count)
         return GSRT_EINVAL;
-    if (token->index < a->items[token->request].token_count) {
-        gsrt_status status = compare(a, token, diag);
-        if (status == GSRT_OK)
-            tell(a, token, false);
-        return status;
-    }
     gsrt_token line = {.request = token->request,
                        .index = token->index,
                        .token = token->token,
                        .hash_low = token->hash_low,
                        .hash_high = token->hash_high};
+    if (token->index < a->items[token->request].token_count)
+        return again(a, token, &line, diag);
     gsrt_status status = take(a, &line, now_ns, &line.text);
     if (status == GSRT_OK)
         status = gsrt_tokens_append(a->sink, &line);

@@ -65,8 +65,12 @@ gsrt_status gsrt_tokens_append(gsrt_tokens *tokens, const gsrt_token *token)
     if (token->request >= tokens->request_count)
         return GSRT_EINVAL;
     uint32_t next = tokens->next[token->request];
-    if (token->index != next)
-        return token->index < next ? GSRT_ESTALE : GSRT_ESTATE;
+    if (token->index > next)
+        return GSRT_ESTATE;
+#ifndef GSRT_PLANT_NO_DEDUPLICATION
+    if (token->index < next)
+        return GSRT_ESTALE;
+#endif
     gsrt_buffer *line = &tokens->line;
     gsrt_buffer_reset(line);
     gsrt_status status = gsrt_buffer_print(
@@ -80,7 +84,7 @@ gsrt_status gsrt_tokens_append(gsrt_tokens *tokens, const gsrt_token *token)
     if (status == GSRT_OK)
         status = write_line(tokens);
     if (status == GSRT_OK)
-        tokens->next[token->request] = next + 1;
+        tokens->next[token->request] = token->index + 1;
     return status;
 }
 
