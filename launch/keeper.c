@@ -131,6 +131,10 @@ static void hear_worker(gsrt__keeper *k)
         if (frame.type == GSRT_CHANNEL_FINISHED) {
             k->is_finished = true;
             k->finished_code = (int)(frame.value & 0xff);
+        } else if (frame.type == GSRT_CHANNEL_RESTARTS && frame.value <= GSRT_KEEPER_RESTARTS_MAX) {
+            k->restart_max = k->has_own_restarts ? k->restart_max : frame.value;
+        } else if (frame.type == GSRT_CHANNEL_WINDOW) {
+            k->window_ms = k->has_own_window ? k->window_ms : frame.value;
         } else if (frame.type == GSRT_CHANNEL_TICKET && keep_ticket(k, frame.ticket) == GSRT_OK) {
             k->must_say_deposited = true;
         }
@@ -326,6 +330,12 @@ static int serve(gsrt__keeper *k)
 
 /* ---- opening and closing ---- */
 
+static bool is_set(const char *variable)
+{
+    const char *text = getenv(variable);
+    return text != NULL && *text != '\0';
+}
+
 static bool read_number(const char *variable, uint32_t max, uint32_t *inout)
 {
     const char *text = getenv(variable);
@@ -373,6 +383,8 @@ int gsrt_keeper_run(char **argv)
     *k = (gsrt__keeper){.argv = argv,
                         .restart_max = RESTART_MAX,
                         .window_ms = WINDOW_MS,
+                        .has_own_restarts = is_set("GSRT_RESTART_MAX"),
+                        .has_own_window = is_set("GSRT_RESTART_WINDOW_MS"),
                         .signals = -1,
                         .listener = -1,
                         .worker_listener = -1,

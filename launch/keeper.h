@@ -21,7 +21,8 @@
  * Worker: ends when the pipe breaks, or by the kernel's word that its parent has died, whatever comes first. Nothing is
  * left in shared memory (mailbox/ucx_setup.c says why).
  *
- * Environment: GSRT_RESTART_MAX (default 3) restarts within GSRT_RESTART_WINDOW_MS (default 60000).
+ * The budget is what the worker says (gsrt_wireup_give_budget), 3 restarts within 60 s where it says nothing. The
+ * environment goes before both: GSRT_RESTART_MAX restarts within GSRT_RESTART_WINDOW_MS.
  */
 #ifndef GSRT_LAUNCH_KEEPER_H
 #define GSRT_LAUNCH_KEEPER_H

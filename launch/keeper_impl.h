@@ -23,6 +23,7 @@ typedef struct gsrt__keeper {
     char **argv;
     sigset_t mask; /* of signals, before this one blocked some */
     uint32_t restart_max, window_ms;
+    bool has_own_restarts, has_own_window; /* by its environment, which the worker does not change */
     uint32_t restart_count;
     uint64_t restarted_ms[GSRT_KEEPER_RESTARTS_MAX]; /* when; a ring */
     int signals, listener, worker_listener;

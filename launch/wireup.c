@@ -2,12 +2,14 @@
 
 #include "base/limits.h"
 #include "launch/start_mpirun.h"
+#include "mailbox/channel.h"
 #include "mailbox/ticket.h"
 #include "mailbox/ucx.h"
 
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* ---- the exchange: each rank's card to all, the secret from rank 0 ---- */
@@ -227,6 +229,17 @@ gsrt_status gsrt_wireup_join(const gsrt_wireup_options *options, gsrt_wireup *ou
     status = join(options, &ticket, &wireup, diag);
     gsrt_ticket_fini(&ticket);
     return conclude(status, &wireup, out);
+}
+
+gsrt_status gsrt_wireup_give_budget(const gsrt_wireup *wireup, uint32_t restarts, uint32_t window_ms)
+{
+    uint8_t heads[2 * GSRT_CHANNEL_HEAD_BYTES];
+    if (wireup->channel < 0)
+        return GSRT_OK;
+    gsrt_channel_write_head(heads, GSRT_CHANNEL_RESTARTS, restarts);
+    gsrt_channel_write_head(heads + GSRT_CHANNEL_HEAD_BYTES, GSRT_CHANNEL_WINDOW, window_ms);
+    /* nothing was written to it yet: there is room */
+    return send(wireup->channel, heads, sizeof heads, MSG_NOSIGNAL) == sizeof heads ? GSRT_OK : GSRT_EIO;
 }
 
 gsrt_status gsrt_wireup_give_ticket(gsrt_wireup *wireup, gsrt_transport *transport, gsrt_span blob)

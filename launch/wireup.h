@@ -52,6 +52,10 @@ GSRT_MUST_CHECK gsrt_status gsrt_wireup_mpi(const gsrt_wireup_options *options, 
  * incarnation is known | GSRT_ENOMEM | GSRT_EIO: `diag` says what and who; the process is to end with 5. */
 GSRT_MUST_CHECK gsrt_status gsrt_wireup_join(const gsrt_wireup_options *options, gsrt_wireup *out, gsrt_diag *diag);
 
+/* Tell the own keeper how often it may start a next incarnation, and within which time. Before the first ticket; later
+ * incarnations may say it again. GSRT_OK, also without a keeper | GSRT_EIO. */
+GSRT_MUST_CHECK gsrt_status gsrt_wireup_give_budget(const gsrt_wireup *wireup, uint32_t restarts, uint32_t window_ms);
+
 /* Have the keeper start a next incarnation when this one dies: it gets a ticket now, and a new one with each deposit.
  * May be said again, with another blob (at most GSRT_BLOB_BYTES_MAX, copied). GSRT_OK, also without a keeper |
  * GSRT_ELIMIT | GSRT_ENOMEM | GSRT_EIO. */

@@ -29,6 +29,12 @@ static uint32_t value_of(const gsrt_channel_reader *reader)
            (uint32_t)reader->head[4] << 24;
 }
 
+static bool is_type(uint8_t byte)
+{
+    return byte == GSRT_CHANNEL_TICKET || byte == GSRT_CHANNEL_FINISHED || byte == GSRT_CHANNEL_DEPOSITED ||
+           byte == GSRT_CHANNEL_RESTARTS || byte == GSRT_CHANNEL_WINDOW;
+}
+
 /* GSRT_OK: at least a byte. */
 static gsrt_status receive(int fd, void *room, size_t len, size_t *out_len)
 {
@@ -62,9 +68,7 @@ gsrt_status gsrt_channel_read(gsrt_channel_reader *reader, int fd, gsrt_channel_
         return status;
     uint32_t value = value_of(reader);
     size_t follow = reader->head[0] == GSRT_CHANNEL_TICKET ? value : 0;
-    if ((reader->head[0] != GSRT_CHANNEL_TICKET && reader->head[0] != GSRT_CHANNEL_FINISHED &&
-         reader->head[0] != GSRT_CHANNEL_DEPOSITED) ||
-        follow > GSRT_TICKET_BYTES_MAX)
+    if (!is_type(reader->head[0]) || follow > GSRT_TICKET_BYTES_MAX)
         return GSRT_EDECODE;
     while (reader->ticket.len < follow) {
         uint8_t piece[16384];

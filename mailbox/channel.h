@@ -12,6 +12,8 @@ typedef enum gsrt_channel_type {
     GSRT_CHANNEL_TICKET = 'T',    /* worker: value bytes follow, at most GSRT_TICKET_BYTES_MAX */
     GSRT_CHANNEL_FINISHED = 'F',  /* worker: the run is over; value: exit code */
     GSRT_CHANNEL_DEPOSITED = 'D', /* keeper: it holds the deposit of epoch `value` */
+    GSRT_CHANNEL_RESTARTS = 'R',  /* worker: the budget: so many next incarnations, at most GSRT_KEEPER_RESTARTS_MAX */
+    GSRT_CHANNEL_WINDOW = 'W',    /* worker: ...within so many ms */
 } gsrt_channel_type;
 
 typedef struct gsrt_channel_frame {
