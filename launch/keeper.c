@@ -240,8 +240,10 @@ static int reap(gsrt__keeper *k)
         int code = WEXITSTATUS(status);
         bool was_in_a_view = k->has_ticket && (k->ticket.deposit.epoch > 0 || k->incarnation > 0);
         bool wants_next = k->has_ticket && code == GSRT_EXIT_AGAIN;
-        if (k->was_asked || k->is_finished || code == 0 || (!wants_next && !was_in_a_view))
-            return code;
+        if (k->is_finished && !k->was_asked)
+            return k->finished_code; /* whatever kept this worker from the end of the run */
+        if (k->was_asked || code == 0 || (!wants_next && !was_in_a_view))
+            return code == GSRT_EXIT_AGAIN ? GSRT_EXIT_INTERRUPTED : code;
     } else if (k->was_asked) {
         return GSRT_EXIT_INTERRUPTED;
     } else if (!k->has_ticket || k->is_finished) {
@@ -277,6 +279,10 @@ static void take_time(gsrt__keeper *k)
     if (now >= k->kill_at_ms && k->worker != 0) {
         (void)kill(k->worker, SIGKILL);
         k->kill_at_ms = UINT64_MAX;
+    }
+    if (k->is_finished && k->kill_at_ms == UINT64_MAX && !k->has_end) {
+        k->has_end = true;
+        k->kill_at_ms = now + GSRT_KEEPER_END_MS;
     }
     if (now >= k->continue_at_ms) {
         k->continue_at_ms = UINT64_MAX;
@@ -319,8 +325,8 @@ static int serve(gsrt__keeper *k)
             say_deposited(k);
         int code = take_signals(k);
         if (code == GO_ON) {
-            take_time(k);
             gsrt__keeper_desk_work(k);
+            take_time(k);
             code = be_alone(k);
         }
         if (code != GO_ON)

@@ -15,7 +15,7 @@
  *
  * Keeper: holds a pipe open that tells the worker that it lives, and a channel (mailbox/channel.h) on which the worker
  * gives it a ticket with each deposit; passes SIGINT, SIGTERM and SIGHUP on; gives the worker GSRT_KEEPER_GRACE_MS to
- * end, then kills it. The death of mpirun (or of its daemon on this host) counts as SIGTERM. It listens on a TCP port
+ * end, then kills it; so it does GSRT_KEEPER_END_MS after the end of the run. Once that is known, its code is the run's. The death of mpirun (or of its daemon on this host) counts as SIGTERM. It listens on a TCP port
  * for orders, proven by the job's secret (mailbox/note.h). It owns the socket on which all incarnations listen in turn:
  * who calls between two of them waits for the next. One thread, one poll; it never waits for anybody.
  * Worker: ends when the pipe breaks, or by the kernel's word that its parent has died, whatever comes first. Nothing is
@@ -34,6 +34,7 @@
 enum {
     GSRT_KEEPER_GRACE_MS = 4000,
     GSRT_KEEPER_ALONE_MS = 10000,
+    GSRT_KEEPER_END_MS = 15000,
     GSRT_EXIT_WORKER_LOST = 5,
 };
 
@@ -48,6 +49,7 @@ bool gsrt_keeper_is_worker(void);
 /* What a worker has from its keeper. */
 typedef struct gsrt_keeper_handover {
     uint32_t incarnation;
+    int pipe;             /* open at its other end while the keeper lives; owned */
     int listener;         /* the socket that all incarnations listen on; owned until it is taken (then -1) */
     int channel;          /* to the keeper; owned until it is taken (then -1) */
     uint16_t keeper_port; /* where the keeper listens */
@@ -58,6 +60,8 @@ typedef struct gsrt_keeper_handover {
  * closed on exec. *out: gsrt_keeper_handover_fini it. GSRT_OK | GSRT_ESTATE: not started by a keeper | GSRT_ENOMEM |
  * GSRT_EIO. */
 GSRT_MUST_CHECK gsrt_status gsrt_keeper_attach(gsrt_keeper_handover *out);
+/* The keeper has died: others go on, this process only ends. Any thread. */
+bool gsrt_keeper_is_gone(const gsrt_keeper_handover *handover);
 void gsrt_keeper_handover_fini(gsrt_keeper_handover *handover);
 
 #endif

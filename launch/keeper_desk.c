@@ -1,10 +1,16 @@
 /* The keeper's desk: its listener, where orders come in, and its word, which goes out to every worker. */
 #include "launch/keeper_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
-enum { GUEST_MS = 1000, WORD_MS = 2000, WORD_AGAIN_MS = 1000 };
+enum {
+    GUEST_MS = 1000,
+    WORD_MS = 2000,
+    WORD_AGAIN_MS = 1000,
+    PROCESS_IS_EXITING = 4, /* PF_EXITING of the kernel */
+};
 
 /* ---- the word ---- */
 
@@ -64,6 +70,22 @@ static void move_words(gsrt__keeper *k)
 
 /* ---- orders ---- */
 
+/* It is ending already, whoever notices that first: its sockets close before it can be waited for. */
+static bool is_dying(pid_t worker)
+{
+    char path[32], text[512];
+    unsigned flags = 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)worker);
+    FILE *file = fopen(path, "re");
+    size_t len = file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
+    if (file != NULL)
+        (void)fclose(file);
+    text[len] = '\0';
+    const char *name_end = strrchr(text, ')'); /* then state, five numbers, flags: proc(5) */
+    return name_end != NULL && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+           (flags & PROCESS_IS_EXITING) != 0;
+}
+
 static void do_drill(gsrt__keeper *k, const gsrt_note *order)
 {
     if (k->worker == 0)
@@ -84,7 +106,7 @@ static bool obey(gsrt__keeper *k, const gsrt_note *order)
         if (k->has_word && order->incarnation <= k->word.incarnation)
             return true;
         if (k->worker != 0 && order->incarnation == k->incarnation) {
-            k->was_ordered = true;
+            k->was_ordered = k->was_ordered || !is_dying(k->worker);
             (void)kill(k->worker, SIGKILL);
         }
         break;

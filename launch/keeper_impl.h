@@ -40,6 +40,7 @@ typedef struct gsrt__keeper {
     bool was_ordered;        /* to be killed */
     uint64_t continue_at_ms; /* a drill's end; UINT64_MAX: none */
     bool is_finished;        /* the run is over */
+    bool has_end;            /* and the worker's patience is counted */
     int finished_code;
     /* what it gave */
     bool has_ticket;

@@ -57,7 +57,7 @@ gsrt_status gsrt_keeper_attach(gsrt_keeper_handover *out)
         if (n[i] >= 0 && fcntl((int)n[i], F_SETFD, FD_CLOEXEC) != 0)
             return GSRT_ESTATE;
     gsrt_keeper_handover handover = {
-        .incarnation = (uint32_t)n[5], .channel = (int)n[1], .listener = (int)n[2], .keeper_port = (uint16_t)n[4]};
+        .incarnation = (uint32_t)n[5], .pipe = (int)n[0], .channel = (int)n[1], .listener = (int)n[2], .keeper_port = (uint16_t)n[4]};
     gsrt_buffer_init(&handover.ticket, GSRT_TICKET_BYTES_MAX);
     gsrt_status status = gsrt_interrupt_watch((int)n[0]);
     if (status == GSRT_OK && n[3] >= 0)
@@ -71,12 +71,20 @@ gsrt_status gsrt_keeper_attach(gsrt_keeper_handover *out)
     return status;
 }
 
+bool gsrt_keeper_is_gone(const gsrt_keeper_handover *handover)
+{
+    struct pollfd one = {.fd = handover->pipe};
+    return poll(&one, 1, 0) == 1 && (one.revents & (POLLHUP | POLLERR)) != 0;
+}
+
 void gsrt_keeper_handover_fini(gsrt_keeper_handover *handover)
 {
+    if (handover->pipe > 0)
+        close(handover->pipe);
     if (handover->channel > 0)
         close(handover->channel);
     if (handover->listener > 0)
         close(handover->listener);
     gsrt_buffer_fini(&handover->ticket);
-    *handover = (gsrt_keeper_handover){.channel = -1, .listener = -1};
+    *handover = (gsrt_keeper_handover){.pipe = -1, .channel = -1, .listener = -1};
 }

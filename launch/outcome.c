@@ -224,7 +224,7 @@ static gsrt_status report_requests(gsrt_outcome *o, gsrt_report_request *out)
             .text = (const char *)a->text.data,
             .finish = a->finish == 0 ? "failed" : gsrt_finish_name((gsrt_finish)a->finish),
             .error = a->finish == GSRT_FINISH_REFUSED ? "it can never fit: runtime.kv_blocks is too small" : NULL,
-            .ttft_ms = a->token_count > 0 ? ms(a->submitted_ns, a->first_ns) : -1,
+            .ttft_ms = a->token_count > 0 && a->submitted_ns > 0 ? ms(a->submitted_ns, a->first_ns) : -1,
             .decode_tokens_per_s =
                 has_rate ? (double)(a->token_count - 1) * 1e9 / (double)(a->last_ns - a->first_ns) : -1,
             .prefix_tokens_reused = a->prefix_tokens};

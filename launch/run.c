@@ -229,8 +229,10 @@ static int serve(run *r)
     gsrt_interrupt_on_wake(interrupted, r->node);
     gsrt_node_run(r->node);
     gsrt_interrupt_on_wake(NULL, NULL);
+    bool is_left_alone = r->wireup.rank_count > 1 && gsrt_keeper_is_gone(&r->keeper); /* the others go on */
     if (!r->has_concluder)
-        return gsrt_seat_conclude_early(&r->seat, gsrt_node_exit_code(r->node));
+        return is_left_alone ? gsrt_node_exit_code(r->node)
+                             : gsrt_seat_conclude_early(&r->seat, gsrt_node_exit_code(r->node));
     (void)pthread_join(r->concluder, NULL);
     return gsrt_node_exit_code(r->node);
 }
@@ -264,7 +266,7 @@ int gsrt_run(const gsrt_options *options)
         return 5;
     r->options = options;
     r->start_ns = gsrt_outcome_clock_ns();
-    r->keeper = (gsrt_keeper_handover){.listener = -1, .channel = -1};
+    r->keeper = (gsrt_keeper_handover){.pipe = -1, .listener = -1, .channel = -1};
     if (gsrt_interrupt_install() != GSRT_OK || (gsrt_keeper_is_worker() && gsrt_keeper_attach(&r->keeper) != GSRT_OK)) {
         free(r);
         return 5;

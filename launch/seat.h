@@ -54,7 +54,8 @@ void gsrt_seat_stop(gsrt_seat *seat);
 
 /* This rank led the view that it saw last. */
 bool gsrt_seat_is_leading(const gsrt_seat *seat);
-/* Report a run that came to no report by itself; only where this rank leads. Returns the exit code. */
+/* Report a run that came to no report by itself; only where this rank leads, and the run does not go on without this
+ * incarnation. Returns the exit code. */
 int gsrt_seat_conclude_early(gsrt_seat *seat, int exit_code);
 
 #endif

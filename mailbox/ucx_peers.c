@@ -88,12 +88,18 @@ gsrt_status gsrt_ucx_connect(gsrt_transport *transport, const gsrt_span *cards, 
 
 /* ---- joining ---- */
 
-static uint32_t count_up(const gsrt__ucx *ucx)
+static uint32_t count_others(const gsrt__ucx *ucx, gsrt__peer_life life)
 {
     uint32_t count = 0;
     for (uint32_t rank = 0; rank < ucx->options.rank_count; rank++)
-        count += rank != ucx->options.rank && ucx->peers[rank].life == GSRT__PEER_UP;
+        count += rank != ucx->options.rank && ucx->peers[rank].life == life;
     return count;
+}
+
+/* Who was called has not answered yet, or has, and its byte has not come yet. */
+static bool is_joining(const gsrt__ucx *ucx)
+{
+    return gsrt_sentinel_join_count(ucx->sentinel) > 0 || count_others(ucx, GSRT__PEER_GREETED) > 0;
 }
 
 gsrt_status gsrt_ucx_join(gsrt_transport *transport, const gsrt_span *cards, const gsrt_secret *secret,
@@ -110,14 +116,14 @@ gsrt_status gsrt_ucx_join(gsrt_transport *transport, const gsrt_span *cards, con
     uint64_t start_ms = gsrt_visit_now_ms();
     if (status == GSRT_OK)
         status = gsrt_sentinel_join(ucx->sentinel, call_ms);
-    while (status == GSRT_OK && gsrt_sentinel_join_count(ucx->sentinel) > 0 && !ucx->is_refused) {
+    while (status == GSRT_OK && is_joining(ucx) && !ucx->is_refused) {
         gsrt_sentinel_event event;
         if (gsrt_sentinel_poll(ucx->sentinel, &event)) {
             gsrt__ucx_hear(ucx, &event);
             continue;
         }
         uint64_t passed_ms = gsrt_visit_now_ms() - start_ms;
-        uint32_t limit_ms = count_up(ucx) > 0 && JOIN_PATIENCE_MS < timeout_ms ? JOIN_PATIENCE_MS : timeout_ms;
+        uint32_t limit_ms = count_others(ucx, GSRT__PEER_UP) > 0 && JOIN_PATIENCE_MS < timeout_ms ? JOIN_PATIENCE_MS : timeout_ms;
         if (passed_ms >= limit_ms)
             break;
         struct pollfd one = {.fd = gsrt_sentinel_fd(ucx->sentinel), .events = POLLIN};
@@ -127,7 +133,7 @@ gsrt_status gsrt_ucx_join(gsrt_transport *transport, const gsrt_span *cards, con
         return gsrt_diag_set(diag, GSRT_ESTALE, NULL, NULL,
                              "incarnation %u of rank %u cannot join: a later one is known", ucx->options.incarnation,
                              ucx->options.rank);
-    if (status == GSRT_OK && ucx->options.rank_count > 1 && count_up(ucx) == 0)
+    if (status == GSRT_OK && ucx->options.rank_count > 1 && count_others(ucx, GSRT__PEER_UP) == 0)
         return gsrt_diag_set(diag, GSRT_ETIMEDOUT, NULL, NULL,
                              "incarnation %u of rank %u could not join: no rank has answered within %u ms",
                              ucx->options.incarnation, ucx->options.rank, timeout_ms);

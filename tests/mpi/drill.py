@@ -277,9 +277,10 @@ class Campaign:
         self.table = Table()
 
     def drill(self, name, *, ranks=4, plan=None, faults=(), healing="", expect=(), act=None, code=0, method=None,
-              is_hit=True, flags=(), launcher=None, env=None, also=None):
-        """faults: of the scenario; expect: (rank, kinds) of each fault; act(run): from outside; method: that way back occurs;
-        also(run): what else must be true. code: what mpirun and report.json say."""
+              is_passing=False, is_hit=True,
+              flags=(), launcher=None, env=None, also=None):
+        """faults: of the scenario; expect: (rank, kinds) of each fault; act(run): from outside; method: that way back occurs, and
+        is named in report.json (is_passing: or it did until another followed). also(run): what else must be true. code: what mpirun and report.json say."""
         run = Run(self.work, name, scenario(plan or PLANS[ranks], faults, healing), ranks, flags, launcher, env)
         began = time.monotonic()
         why, extra = None, []
@@ -297,8 +298,9 @@ class Campaign:
                     stdout = read(os.path.join(run.directory, "stdout"))
                     demand(stdout == self.base.stdout, "standard output is not that of the undisturbed run")
                 if method:
-                    methods = [f["method"] for f in run.report()["failures"]]
-                    demand(method in methods, f"the way back was {methods}, not {method}")
+                    named = [f["method"] for f in run.report()["failures"]]
+                    ways = [w["way"] for i in run.incidents() for w in i["alternatives"] if w["chosen"]]
+                    demand(method in (ways if is_passing else named), f"the way back was {ways}, not {method}")
             if also:
                 also(run)
         except Failure as failure:
