@@ -105,6 +105,8 @@
 #define GSRT_SEED_COUNT_MAX 1000000          /* seeds of one campaign: it keeps 24 bytes of each recovery */
 #define GSRT_RANK_RESTART_COUNT_MAX 64       /* next incarnations of one rank within the window */
 #define GSRT_RANK_RESTART_WINDOW_S_MAX 86400 /* s, a day: that window */
+#define GSRT_CONTACT_MS_MIN 10               /* ms between two pings of a member */
+#define GSRT_CONTACT_MS_MAX 60000
 
 #if GSRT_RANK_COUNT_MAX > 65535
 #error "GSRT_RANK_COUNT_MAX: an actor's address holds the birth rank in 16 bits"

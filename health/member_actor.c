@@ -7,15 +7,20 @@ enum { TIMER_MACHINE = 1, TIMER_LOOK = 2, TIMER_JOIN = 3 /* + the rank, times TI
 
 static const uint64_t ms = 1000000;
 
-gsrt_member_options gsrt_member_options_default(void)
+gsrt_member_options gsrt_member_options_of(uint32_t contact_ms)
 {
-    return (gsrt_member_options){.machine = {.lease_ns = 1000 * ms,
+    uint64_t lease_ms = 20ull * contact_ms, pause_ms = 8ull * contact_ms;
+    if (lease_ms < 1000)
+        lease_ms = 1000;
+    if (pause_ms > GSRT_PHI_PAUSE_MS_MAX)
+        pause_ms = contact_ms > GSRT_PHI_INTERVAL_MS_MAX ? 0 : GSRT_PHI_PAUSE_MS_MAX;
+    return (gsrt_member_options){.machine = {.lease_ns = lease_ms * ms,
                                              .detection_ns = 50 * ms,
                                              .retry_ns = 20 * ms,
                                              .takeover_ns = 100 * ms,
-                                             .contact_ns = 50 * ms},
+                                             .contact_ns = contact_ms * ms},
                                  .join_hold_ns = 150 * ms,
-                                 .pause_ns = 400 * ms,
+                                 .pause_ns = pause_ms * ms,
                                  .give_up_ns = 15000 * ms};
 }
 

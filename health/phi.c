@@ -20,7 +20,7 @@ enum {
     THRESHOLD_MILLI_MAX = 20000,
 };
 #define INTERVAL_NS_MIN 100000ull
-#define INTERVAL_NS_MAX 4000000000ull /* what may be learnt from it stays below INTERVAL_US_MAX */
+#define INTERVAL_NS_MAX (GSRT_PHI_INTERVAL_MS_MAX * 1000000ull) /* what may be learnt from it stays below INTERVAL_US_MAX */
 
 typedef struct peer_state {
     bool is_watched, is_suspected, is_told;     /* is_told: no action is due */
@@ -253,7 +253,7 @@ gsrt_status gsrt_phi_create(const gsrt_phi_options *options, uint32_t peer_count
     if (options->interval_ns < INTERVAL_NS_MIN || options->interval_ns > INTERVAL_NS_MAX ||
         options->window > GSRT_PHI_WINDOW_MAX || options->threshold_milli > THRESHOLD_MILLI_MAX || peer_count == 0 ||
         peer_count > GSRT_RANK_COUNT_MAX || (options->deviation_floor_ns > 0 && options->deviation_floor_ns < 1000) ||
-        options->deviation_floor_ns > INTERVAL_NS_MAX || options->pause_ns > 2 * INTERVAL_NS_MAX)
+        options->deviation_floor_ns > INTERVAL_NS_MAX || options->pause_ns > GSRT_PHI_PAUSE_MS_MAX * 1000000ull)
         return GSRT_EINVAL;
     gsrt_phi *phi = calloc(1, sizeof *phi + peer_count * sizeof(peer_state));
     if (phi == NULL)

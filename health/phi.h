@@ -28,7 +28,9 @@
 
 enum {
     GSRT_PHI_WINDOW_MAX = 128, /* intervals kept of one peer */
-    GSRT_PHI_DOUBT_MAX = 8     /* Lifeguard's ceiling: silence is then worth a ninth */
+    GSRT_PHI_DOUBT_MAX = 8,    /* Lifeguard's ceiling: silence is then worth a ninth */
+    GSRT_PHI_INTERVAL_MS_MAX = 4000,
+    GSRT_PHI_PAUSE_MS_MAX = 2 * GSRT_PHI_INTERVAL_MS_MAX,
 };
 
 /* 0: the default. */

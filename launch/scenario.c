@@ -28,6 +28,7 @@ static gsrt_scenario *scenario_create(void)
     scenario->spin_us = -1;
     scenario->restart_max = 3;
     scenario->restart_window_ms = 60 * 1000;
+    scenario->contact_ms = 50;
     scenario->link = (gsrt_scenario_link){.latency_us = 5, .bandwidth_gbps = 100};
     scenario->twin_seed = 1;
     scenario->is_numeric_in_twin = true;

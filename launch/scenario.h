@@ -67,6 +67,7 @@ typedef struct gsrt_scenario {
     uint32_t restart_max;        /* healing.restarts, default 3: next incarnations of one rank within the window */
     uint32_t restart_window_ms;  /* healing.restart_window_s, default 60 s */
     gsrt_incident_method prefer; /* healing.prefer; default 0: by predicted time */
+    uint32_t contact_ms;         /* healing.contact_ms, default 50 */
     /* fleet: and twin: */
     gsrt_scenario_device *devices; /* fleet.devices; ranks not named have the CPU */
     uint32_t device_count;

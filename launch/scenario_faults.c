@@ -305,6 +305,8 @@ static const gsrt__field healing_fields[] = {
     {"restarts", GSRT__FIELD_U32, offsetof(gsrt_scenario, restart_max), 0, GSRT_RANK_RESTART_COUNT_MAX, NULL, NULL},
     {"restart_window_s", GSRT__FIELD_CALL, 0, 0, 0, read_window, NULL},
     {"prefer", GSRT__FIELD_CALL, 0, 0, 0, read_prefer, NULL},
+    {"contact_ms", GSRT__FIELD_U32, offsetof(gsrt_scenario, contact_ms), GSRT_CONTACT_MS_MIN, GSRT_CONTACT_MS_MAX, NULL,
+     NULL},
 };
 
 gsrt_status gsrt__scenario_read_healing(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)

@@ -145,6 +145,7 @@ static void put_faults(printer *p, const gsrt_scenario *scenario)
     put_real(p, "\n  restart_window_s: ", scenario->restart_window_ms / 1e3);
     put(p, "\n  prefer: ");
     put(p, gsrt__prefer_word(scenario->prefer));
+    put_u64(p, "\n  contact_ms: ", scenario->contact_ms);
     put(p, "\n");
 }
 

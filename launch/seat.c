@@ -85,7 +85,7 @@ static void on_action(void *arg, const gsrt_membership_action *action, uint64_t 
 
 static gsrt_status start_member(gsrt_seat *seat)
 {
-    gsrt_member_options member = gsrt_member_options_default();
+    gsrt_member_options member = gsrt_member_options_of(seat->options.scenario->contact_ms);
     member.machine.incarnation = seat->options.incarnation;
     member.keepers = seat->options.keepers;
     member.root = seat->rank.root;

@@ -1,5 +1,6 @@
 /* The phi accrual detector: who is suspected, when, and who is not. */
 #include "base/random.h"
+#include "health/member_actor.h"
 #include "health/phi.h"
 
 #include "tests/unit.h"
@@ -332,9 +333,41 @@ START_TEST(the_same_events_give_the_same_bits_everywhere)
 }
 END_TEST
 
+/* Whatever beat a scenario may ask for: the machines take it, and the bounds are those that its documentation names. */
+START_TEST(every_beat_of_a_run_is_taken)
+{
+    static const struct {
+        uint32_t contact_ms, lease_ms, pause_ms;
+    } beats[] = {{GSRT_CONTACT_MS_MIN, 1000, 80},
+                 {50, 1000, 400},
+                 {51, 1020, 408},
+                 {1000, 20000, 8000},
+                 {1001, 20020, 8000},
+                 {4000, 80000, 8000},
+                 {4001, 80020, 0},
+                 {GSRT_CONTACT_MS_MAX, 1200000, 0}};
+    for (size_t i = 0; i < sizeof beats / sizeof beats[0]; i++) {
+        gsrt_member_options options = gsrt_member_options_of(beats[i].contact_ms);
+        ck_assert_uint_eq(options.machine.contact_ns, beats[i].contact_ms * MS);
+        ck_assert_uint_eq(options.machine.lease_ns, beats[i].lease_ms * MS);
+        ck_assert_uint_eq(options.pause_ns, beats[i].pause_ms * MS);
+        options.machine.rank_count = 2;
+        gsrt_membership *machine = NULL;
+        must(gsrt_membership_create(&options.machine, &machine));
+        (void)gsrt_membership_free(machine);
+        gsrt_phi *phi = NULL;
+        if (options.pause_ns != 0)
+            must(gsrt_phi_create(
+                &(gsrt_phi_options){.interval_ns = options.machine.contact_ns, .pause_ns = options.pause_ns}, 2, &phi));
+        (void)gsrt_phi_free(phi);
+    }
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *tests[] = {a_silent_peer_is_suspected_within_the_bound,
+    const TTest *tests[] = {every_beat_of_a_run_is_taken,
+                            a_silent_peer_is_suspected_within_the_bound,
                             one_that_was_never_heard_is_suspected_too,
                             an_observer_that_was_late_suspects_nobody,
                             an_observer_that_is_often_late_doubts_itself,

@@ -99,6 +99,7 @@ START_TEST(defaults)
     ck_assert_uint_eq(scenario->restart_max, 3);
     ck_assert_uint_eq(scenario->restart_window_ms, 60000);
     ck_assert_int_eq(scenario->prefer, 0);
+    ck_assert_uint_eq(scenario->contact_ms, 50);
     (void)gsrt_scenario_free(scenario);
 }
 END_TEST
@@ -218,19 +219,26 @@ END_TEST
 START_TEST(healing)
 {
     static const gsrt_scenario_set sets[] = {
-        {"healing.restarts", "0"}, {"healing.restart_window_s", "0.25"}, {"healing.prefer", "in_place"}};
+        {"healing.restarts", "0"},
+        {"healing.restart_window_s", "0.25"},
+        {"healing.prefer", "in_place"},
+        {"healing.contact_ms", "60000"}};
     gsrt_scenario *scenario = NULL;
     gsrt_diag diag = {0};
-    ck_assert_msg(read_text("  []\n", sets, 3, &scenario, &diag) == GSRT_OK, "%s", diag.text);
+    ck_assert_msg(read_text("  []\n", sets, 4, &scenario, &diag) == GSRT_OK, "%s", diag.text);
     ck_assert_uint_eq(scenario->restart_max, 0);
     ck_assert_uint_eq(scenario->restart_window_ms, 250);
     ck_assert_int_eq(scenario->prefer, GSRT_METHOD_IN_PLACE);
+    ck_assert_uint_eq(scenario->contact_ms, 60000);
     (void)gsrt_scenario_free(scenario);
     refuse_set("healing", "5", "--set healing: must be a mapping, found '5' (an integer)");
     refuse_set("healing.restarts", "65", "--set healing.restarts: must be between 0 and 64, found 65");
     refuse_set("healing.restart_window_s", "0",
                "--set healing.restart_window_s: must be between 0.001 and 86400, found 0");
     refuse_set("healing.prefer", "spares", "--set healing.prefer: unknown word 'spares'; did you mean 'spare'?");
+    refuse_set("healing.contact_ms", "9", "--set healing.contact_ms: must be between 10 and 60000, found 9");
+    refuse_set("healing.contact_ms", "60001", "--set healing.contact_ms: must be between 10 and 60000, found 60001");
+    refuse_set("healing.contact_ms", "2.5", "--set healing.contact_ms: must be an integer, found '2.5' (a number)");
     refuse_set("healing.restart", "1",
                "--set healing.restart: unknown key 'restart' in healing; did you mean 'restarts'?");
 }
@@ -261,6 +269,7 @@ static void round_trip_of(const char *faults, const gsrt_scenario_set *sets, siz
     }
     ck_assert(scenario->restart_max == again->restart_max && scenario->prefer == again->prefer);
     ck_assert_uint_eq(scenario->restart_window_ms, again->restart_window_ms);
+    ck_assert_uint_eq(scenario->contact_ms, again->contact_ms);
     gsrt_buffer_fini(&first);
     gsrt_buffer_fini(&second);
     (void)gsrt_scenario_free(again);
@@ -277,8 +286,11 @@ START_TEST(round_trip)
     round_trip_of(odd, NULL, 0);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         const gsrt_scenario_set sets[] = {
-            {"healing.prefer", words[i]}, {"healing.restarts", "64"}, {"healing.restart_window_s", "0.0015"}};
-        round_trip_of("  []\n", sets, 3);
+            {"healing.prefer", words[i]},
+            {"healing.restarts", "64"},
+            {"healing.restart_window_s", "0.0015"},
+            {"healing.contact_ms", "10"}};
+        round_trip_of("  []\n", sets, 4);
     }
 }
 END_TEST
