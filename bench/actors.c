@@ -1,4 +1,4 @@
-/* How fast actors are on one rank: local round trip, one-way messages per second, spawns per second.
+/* How fast actors are on one rank: local round trip, one-way messages per second, spawns per second, restarts.
  *
  *     bench/actors [SECONDS]        each figure is the median of five runs of SECONDS / 5 (default 1)
  *
@@ -6,6 +6,7 @@
  * smaller). One JSON object on standard output: bench/run puts Erlang's figures beside it.
  */
 #include "actors/node.h"
+#include "actors/supervisor.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -141,11 +142,65 @@ static void parent_receive(gsrt_actor *self, void *state, const gsrt_message *me
     must(gsrt_send(self, child, GSRT_KIND_ACK, &(gsrt_msg_ack){0}, NULL), "send");
 }
 
+/* ---- restarts: a supervised one crashes; until its successor has answered ---- */
+
+enum { CRASH = 0, ANSWER = 1 }; /* numbers of the PING */
+
+static gsrt_address mortal_role(void)
+{
+    return gsrt_address_of_role(GSRT_ROLE_REGION, 0, 0);
+}
+
+static void mortal_receive(gsrt_actor *self, void *state, const gsrt_message *message)
+{
+    const gsrt_msg_ping *body = message->body;
+    (void)state;
+    if (body->number == CRASH)
+        gsrt_exit(self, GSRT_EXIT_CRASH);
+    else
+        must(gsrt_reply(self, message->from, message->call, GSRT_KIND_PONG, body, NULL), "reply");
+}
+
+/* The first one goes to the one that crashed, and comes back as DOWN. */
+static void ask_mortal(gsrt_actor *self)
+{
+    gsrt_msg_ping body = {.number = ANSWER, .data = ping.data};
+    uint64_t call;
+    must(gsrt_call(self, mortal_role(), GSRT_KIND_PING, &body, NULL, 1000000000, &call), "call");
+}
+
+static void crash_mortal(gsrt_actor *self)
+{
+    gsrt_msg_ping body = {.number = CRASH};
+    must(gsrt_send(self, mortal_role(), GSRT_KIND_PING, &body, NULL), "send");
+    ask_mortal(self);
+}
+
+static gsrt_status mourner_init(gsrt_actor *self, void *state, const void *arg)
+{
+    (void)state;
+    (void)arg;
+    crash_mortal(self);
+    return GSRT_OK;
+}
+
+static void mourner_receive(gsrt_actor *self, void *state, const gsrt_message *message)
+{
+    uint64_t *count = state;
+    if (!message->is_reply) {
+        ask_mortal(self);
+        return;
+    }
+    *trips_out = ++*count;
+    crash_mortal(self);
+}
+
 /* ---- measuring ---- */
 
 typedef struct measurement {
     const char *name;
     const gsrt_behaviour *passive, *active;
+    const void *arg; /* of passive */
 } measurement;
 
 static double run_once(const measurement *what, uint64_t run_ns)
@@ -156,7 +211,7 @@ static double run_once(const measurement *what, uint64_t run_ns)
     trips_out = &count;
     must(gsrt_node_create(&(gsrt_node_options){.rank_count = 1}, &node), "create a node");
     if (what->passive != NULL)
-        must(gsrt_node_spawn(node, what->passive, NULL, &passive), "spawn");
+        must(gsrt_node_spawn(node, what->passive, what->arg, &passive), "spawn");
     must(gsrt_node_spawn(node, what->active, &passive, &active), "spawn");
     for (uint32_t i = 0; i < 1000; i++)
         gsrt_node_step(node); /* warm up */
@@ -211,13 +266,22 @@ int main(int argc, char **argv)
     static const gsrt_behaviour sink = {"sink", sizeof(uint64_t), NULL, sink_receive, NULL};
     static const gsrt_behaviour source = {"source", sizeof(player), source_init, source_receive, NULL};
     static const gsrt_behaviour parent = {"parent", sizeof(uint64_t), parent_init, parent_receive, NULL};
-    double trips = median_of(&(measurement){"round trip", &echo, &play}, run_ns);
-    double calls = median_of(&(measurement){"call", &server, &client}, run_ns);
-    double one_way = median_of(&(measurement){"one way", &sink, &source}, run_ns);
-    double spawns = median_of(&(measurement){"spawn", NULL, &parent}, run_ns);
+    static const gsrt_behaviour mortal = {"mortal", 64, NULL, mortal_receive, NULL};
+    static const gsrt_behaviour mourner = {"mourner", sizeof(uint64_t), mourner_init, mourner_receive, NULL};
+    gsrt_supervisor_child child = {.behaviour = &mortal, .role = mortal_role(), .when = GSRT_PERMANENT};
+    gsrt_supervisor_options supervisor = {.strategy = GSRT_ONE_FOR_ONE,
+                                          .restart_max = GSRT_RESTART_COUNT_MAX,
+                                          .window_ns = 1, /* nobody crashes that often */
+                                          .children = &child,
+                                          .child_count = 1};
+    double trips = median_of(&(measurement){"round trip", &echo, &play, NULL}, run_ns);
+    double calls = median_of(&(measurement){"call", &server, &client, NULL}, run_ns);
+    double one_way = median_of(&(measurement){"one way", &sink, &source, NULL}, run_ns);
+    double spawns = median_of(&(measurement){"spawn", NULL, &parent, NULL}, run_ns);
     double live = median_of(NULL, run_ns);
+    double restarts = median_of(&(measurement){"restart", &gsrt_supervisor, &mourner, &supervisor}, run_ns);
     printf("{\"round_trip_us\": %.4f, \"call_us\": %.4f, \"one_way_per_s\": %.0f, \"spawn_per_s\": %.0f, "
-           "\"spawn_live_per_s\": %.0f}\n",
-           1e6 / trips, 1e6 / calls, one_way, spawns, live);
+           "\"spawn_live_per_s\": %.0f, \"restart_us\": %.4f}\n",
+           1e6 / trips, 1e6 / calls, one_way, spawns, live, 1e6 / restarts);
     return 0;
 }
