@@ -1,6 +1,4 @@
-/* links: what goes between ranks, under mpirun, with everything that a run has around it: UCX, envelopes, the directory
- * (receivers are named by role), link actors, the recorder. Every rank spins, unless there are
- * more ranks than processing units: then it yields, as in a run.
+/* links: what goes between ranks, under mpirun, with everything that a run has around it (bench/links.h).
  *
  *   links messages COUNT DIRECTORY    ranks 0 and 1: a PING of 64 bytes to and fro, COUNT times in each of 9 batches; a
  *                                     trace is written below DIRECTORY. Prints {"one_way_us": median, "lane": ...}
@@ -8,118 +6,40 @@
  *                                     all ranks: the canonical sum of a vector of f32 that each rank holds, in the
  *                                     cheaper way or the named one (collectives/reduction.h). ROUNDS in each of 9
  *                                     batches. Prints {"us": median, ...}; the result is checked.
+ *   links migration MOVES             ranks 0 and 1: an actor with 1 MiB of state moves to and fro, a client on rank 0
+ *                                     calls it all the while. Prints {"move_us": median, "pause_us": median, ...}
  */
+#include "bench/links.h"
+
 #include "actors/courier.h"
 #include "backends/numerics.h"
 #include "bench/measure.h"
-#include "ckpt/recorder.h"
 #include "collectives/exchange.h"
-#include "collectives/link_actor.h"
-#include "collectives/reduction.h"
-#include "launch/wireup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { BATCHES = 9, DATA_BYTES = 64, RANKS_MAX = GSRT_GROUP_RANKS_MAX, SEGMENT_VALUES = 64 << 10 };
-#define SPIN_NS 60000000000u /* longer than any wait here */
-#define YIELD_NS 100000u     /* as a run has it */
-#define LAST UINT64_MAX      /* number of the PING that ends a game */
-
-typedef struct bench {
-    gsrt_wireup wireup;
-    gsrt_node *node;
-    gsrt_recorder *recorder;
-    uint64_t count, value_count; /* per batch; of the vector */
-    gsrt_reduction_way way;
-    double batch_us[BATCHES];
-    gsrt_link_facts links[RANKS_MAX];
-} bench;
-
-static void must(gsrt_status status, const char *what, const gsrt_diag *diag)
-{
-    if (status == GSRT_OK)
-        return;
-    fprintf(stderr, "links: could not %s: %s\n", what,
-            diag != NULL && diag->status != GSRT_OK ? diag->text : gsrt_status_text(status));
-    exit(2);
-}
-
-static gsrt_address role_of(uint32_t rank)
-{
-    return gsrt_address_of_role(GSRT_ROLE_REGION, 0, rank);
-}
-
-/* Every rank starts the same actors in the same order, so its own serial is that of the others too. */
-static void start_and_bind(bench *b, const gsrt_behaviour *behaviour)
-{
-    gsrt_address mine;
-    for (uint32_t peer = 0; peer < b->wireup.rank_count; peer++)
-        if (peer != b->wireup.rank)
-            must(gsrt_link_actor_start(b->node, peer, &b->links[peer]), "start a link", NULL);
-    must(gsrt_node_spawn(b->node, behaviour, &b, &mine), "spawn", NULL);
-    for (uint32_t rank = 0; rank < b->wireup.rank_count; rank++) {
-        gsrt_address theirs = gsrt_address_of_actor(rank, b->wireup.incarnation, gsrt_address_serial(mine));
-        must(gsrt_role_bind(b->node, role_of(rank), theirs), "bind a role", NULL);
-    }
-}
-
-static void open_node(bench *b, const char *directory)
-{
-    gsrt_diag diag = {.status = GSRT_OK};
-    must(gsrt_wireup_mpi(&(gsrt_wireup_options){0}, &b->wireup, &diag), "wire up", &diag);
-    bool is_spinning = (long)b->wireup.rank_count <= sysconf(_SC_NPROCESSORS_ONLN); /* as a run decides it */
-    if (is_spinning)
-        (void)gsrt_measure_bind(b->wireup.rank);
-    gsrt_recorder_options recorder = {.directory = directory,
-                                      .rank = b->wireup.rank,
-                                      .incarnation = b->wireup.incarnation,
-                                      .now_ns = gsrt_measure_now_ns()};
-    must(gsrt_recorder_open(&recorder, &b->recorder, &diag), "open the trace", &diag);
-    gsrt_node_options options = {.rank = b->wireup.rank,
-                                 .rank_count = b->wireup.rank_count,
-                                 .incarnation = b->wireup.incarnation,
-                                 .transport = b->wireup.transport,
-                                 .spin_ns = is_spinning ? SPIN_NS : 0,
-                                 .yield_ns = is_spinning ? 0 : YIELD_NS,
-                                 .recorder = {.arg = b->recorder,
-                                              .message = gsrt_recorder_message,
-                                              .init = gsrt_recorder_init,
-                                              .event = gsrt_recorder_event,
-                                              .action = gsrt_recorder_action,
-                                              .catch_up = gsrt_recorder_catch_up}};
-    must(gsrt_node_create(&options, &b->node), "create a node", NULL);
-    b->wireup.transport = NULL; /* the node's now */
-}
-
-static void close_node(bench *b)
-{
-    gsrt_diag diag = {.status = GSRT_OK};
-    gsrt_node_free(b->node);
-    must(gsrt_recorder_close(b->recorder, gsrt_measure_now_ns(), &diag), "close the trace", &diag);
-    gsrt_wireup_fini(&b->wireup);
-}
+enum { DATA_BYTES = 64, SEGMENT_VALUES = 64 << 10 };
 
 /* ---- messages ---- */
 
 typedef struct player {
-    bench *bench;
+    gsrt_links *bench;
     uint64_t received, begin_ns;
 } player;
 
-static gsrt_status send_ping(gsrt_actor *self, const bench *b, uint64_t number)
+static gsrt_status send_ping(gsrt_actor *self, const gsrt_links *b, uint64_t number)
 {
     static const uint8_t data[DATA_BYTES];
     gsrt_msg_ping ping = {.number = number, .data = {data, DATA_BYTES}};
-    return gsrt_send(self, role_of(1 - b->wireup.rank), GSRT_KIND_PING, &ping, NULL);
+    return gsrt_send(self, gsrt_links_role(1 - b->wireup.rank), GSRT_KIND_PING, &ping, NULL);
 }
 
 static gsrt_status player_init(gsrt_actor *self, void *state, const void *arg)
 {
     player *me = state;
-    me->bench = *(bench *const *)arg;
+    me->bench = *(gsrt_links *const *)arg;
     return gsrt_timer_start(self, 0, 0, NULL);
 }
 
@@ -127,21 +47,21 @@ static gsrt_status player_init(gsrt_actor *self, void *state, const void *arg)
 static void player_receive(gsrt_actor *self, void *state, const gsrt_message *message)
 {
     player *me = state;
-    bench *b = me->bench;
+    gsrt_links *b = me->bench;
     if (message->kind == GSRT_KIND_TIMER) {
         if (b->wireup.rank == 0)
-            must(send_ping(self, b, 0), "send", NULL);
+            gsrt_links_must(send_ping(self, b, 0), "send", NULL);
         return;
     }
     const gsrt_msg_ping *ping = message->body;
     me->received++;
     if (b->wireup.rank == 1) {
-        must(send_ping(self, b, ping->number), "send", NULL);
-        if (ping->number == LAST)
+        gsrt_links_must(send_ping(self, b, ping->number), "send", NULL);
+        if (ping->number == GSRT_LINKS_LAST)
             gsrt_node_finish(b->node, 0);
         return;
     }
-    if (ping->number == LAST) {
+    if (ping->number == GSRT_LINKS_LAST) {
         gsrt_node_finish(b->node, 0);
         return;
     }
@@ -152,37 +72,37 @@ static void player_receive(gsrt_actor *self, void *state, const gsrt_message *me
             b->batch_us[batch - 2] = (double)(now_ns - me->begin_ns) * 1e-3 / (double)b->count / 2;
         me->begin_ns = now_ns;
     }
-    must(send_ping(self, b, batch == BATCHES + 1 ? LAST : me->received), "send", NULL);
+    gsrt_links_must(send_ping(self, b, batch == GSRT_LINKS_BATCHES + 1 ? GSRT_LINKS_LAST : me->received), "send", NULL);
 }
 
-static int run_messages(bench *b, const char *count, const char *directory)
+static int run_messages(gsrt_links *b, const char *count, const char *directory)
 {
     static const gsrt_behaviour behaviour = {"player", sizeof(player), player_init, player_receive, NULL};
     b->count = strtoull(count, NULL, 10);
-    open_node(b, directory);
+    gsrt_links_open(b, directory);
     if (b->wireup.rank_count != 2 || b->count == 0) {
         fputs("links: messages need two ranks and a count\n", stderr);
         return 1;
     }
-    start_and_bind(b, &behaviour);
+    gsrt_links_start(b, &behaviour);
     gsrt_node_run(b->node);
     if (b->wireup.rank == 0)
         printf("{\"one_way_us\": %.4f, \"lane\": \"%s\", \"traced_bytes\": %llu}\n",
-               gsrt_measure_median(b->batch_us, BATCHES), b->wireup.near_lane,
+               gsrt_measure_median(b->batch_us, GSRT_LINKS_BATCHES), b->wireup.near_lane,
                (unsigned long long)gsrt_recorder_byte_count(b->recorder));
-    close_node(b);
+    gsrt_links_close(b);
     return 0;
 }
 
 /* ---- canonical all-reduce ---- */
 
 typedef struct member {
-    bench *bench;
+    gsrt_links *bench;
     gsrt_reduction reduction; /* of a segment */
     gsrt_exchange_store *store;
     gsrt_payload *mine; /* the vector */
     float *sum;
-    gsrt_tree_step steps[RANKS_MAX];
+    gsrt_tree_step steps[GSRT_GROUP_RANKS_MAX];
     uint64_t step, begin_ns; /* a step: a segment of the vector */
     uint32_t exchange;       /* of the step: what is waited for */
     uint32_t segment_count;
@@ -202,7 +122,7 @@ static gsrt_status contribute(gsrt_actor *self, member *me, uint32_t to, gsrt_pa
     gsrt_msg_piece piece = {.step = me->step, .exchange = me->exchange, .member = rank};
     if (to == rank)
         return gsrt_exchange_store_put(me->store, me->step, me->exchange, rank, payload);
-    return gsrt_courier_send(self, role_of(to), GSRT_KIND_PIECE, &piece, payload);
+    return gsrt_courier_send(self, gsrt_links_role(to), GSRT_KIND_PIECE, &piece, payload);
 }
 
 /* Views of the segment: nothing is copied. The next rank first, so that not all send to the same one at once. */
@@ -214,7 +134,7 @@ static void contribute_segment(gsrt_actor *self, member *me)
         gsrt_reduction_piece piece = gsrt_reduction_piece_of(&me->reduction, 0, rank, to);
         gsrt_payload *view = gsrt_payload_view(me->mine, (me->first + piece.column_first) * sizeof(float),
                                                piece.column_count * sizeof(float));
-        must(view == NULL ? GSRT_ENOMEM : contribute(self, me, to, view), "send a piece", NULL);
+        gsrt_links_must(view == NULL ? GSRT_ENOMEM : contribute(self, me, to, view), "send a piece", NULL);
         gsrt_payload_unref(view);
     }
 }
@@ -229,11 +149,11 @@ static const float *piece_of(const member *me, uint32_t rank)
 static void finish_tree(const member *me, size_t value_count, float *out)
 {
     enum { STRIP = 1024 };
-    float scratch[RANKS_MAX][STRIP];
+    float scratch[GSRT_GROUP_RANKS_MAX][STRIP];
     uint32_t rank_count = me->reduction.member_count;
     for (size_t first = 0; first < value_count; first += STRIP) {
         size_t count = value_count - first < STRIP ? value_count - first : STRIP;
-        const float *nodes[RANKS_MAX];
+        const float *nodes[GSRT_GROUP_RANKS_MAX];
         for (uint32_t rank = 0; rank < rank_count; rank++)
             nodes[rank] = piece_of(me, rank) + first;
         for (uint32_t i = 0; i + 1 < rank_count; i++) {
@@ -253,13 +173,13 @@ static void contribute_range(gsrt_actor *self, member *me)
 {
     gsrt_reduction_piece share = gsrt_reduction_share(&me->reduction, me->bench->wireup.rank);
     gsrt_payload *range = gsrt_payload_create(share.column_count * sizeof(float));
-    must(range == NULL ? GSRT_ENOMEM : GSRT_OK, "make room for a range", NULL);
+    gsrt_links_must(range == NULL ? GSRT_ENOMEM : GSRT_OK, "make room for a range", NULL);
     finish_tree(me, share.column_count, (float *)(void *)range->data);
     gsrt_exchange_store_drop(me->store, me->step, 0);
     me->exchange = 1;
     for (uint32_t i = 1; i <= me->reduction.member_count; i++)
-        must(contribute(self, me, (me->bench->wireup.rank + i) % me->reduction.member_count, range), "send a range",
-             NULL);
+        gsrt_links_must(contribute(self, me, (me->bench->wireup.rank + i) % me->reduction.member_count, range),
+                        "send a range", NULL);
     gsrt_payload_unref(range);
 }
 
@@ -274,8 +194,8 @@ static void take_ranges(const member *me)
 /* The segment that the step is about: pieces of long vectors are summed and passed on while they are in the cache. */
 static gsrt_status plan_segment(member *me)
 {
-    const bench *b = me->bench;
-    uint32_t node_counts[RANKS_MAX], segment = (uint32_t)(me->step % me->segment_count);
+    const gsrt_links *b = me->bench;
+    uint32_t node_counts[GSRT_GROUP_RANKS_MAX], segment = (uint32_t)(me->step % me->segment_count);
     me->first = (size_t)segment * SEGMENT_VALUES;
     size_t left = b->value_count - me->first;
     for (uint32_t rank = 0; rank < b->wireup.rank_count; rank++)
@@ -291,13 +211,13 @@ static gsrt_status plan_segment(member *me)
 static gsrt_status member_init(gsrt_actor *self, void *state, const void *arg)
 {
     member *me = state;
-    me->bench = *(bench *const *)arg;
-    const bench *b = me->bench;
-    uint32_t ends[RANKS_MAX], rank_count = b->wireup.rank_count;
+    me->bench = *(gsrt_links *const *)arg;
+    const gsrt_links *b = me->bench;
+    uint32_t ends[GSRT_GROUP_RANKS_MAX], rank_count = b->wireup.rank_count;
     for (uint32_t rank = 0; rank < rank_count; rank++)
         ends[rank] = rank + 1;
     me->segment_count = (uint32_t)((b->value_count + SEGMENT_VALUES - 1) / SEGMENT_VALUES);
-    if (gsrt_tree_plan(rank_count, ends, rank_count, me->steps, RANKS_MAX) != rank_count)
+    if (gsrt_tree_plan(rank_count, ends, rank_count, me->steps, GSRT_GROUP_RANKS_MAX) != rank_count)
         return GSRT_EINVAL;
     me->store = gsrt_exchange_store_create(rank_count);
     me->mine = gsrt_payload_create(b->value_count * sizeof(float));
@@ -327,7 +247,7 @@ static void check_sum(const member *me)
 /* A step is done, and perhaps a round. false: it was the last one. */
 static bool next_step(gsrt_actor *self, member *me)
 {
-    bench *b = me->bench;
+    gsrt_links *b = me->bench;
     uint64_t steps_per_batch = b->count * me->segment_count;
     me->step++;
     me->exchange = 0;
@@ -338,9 +258,9 @@ static bool next_step(gsrt_actor *self, member *me)
             b->batch_us[batch - 2] = (double)(now_ns - me->begin_ns) * 1e-3 / (double)b->count;
         me->begin_ns = now_ns;
     }
-    if (batch == BATCHES + 1)
+    if (batch == GSRT_LINKS_BATCHES + 1)
         return false;
-    must(plan_segment(me), "plan", NULL);
+    gsrt_links_must(plan_segment(me), "plan", NULL);
     contribute_segment(self, me);
     return true;
 }
@@ -373,8 +293,9 @@ static void member_receive(gsrt_actor *self, void *state, const gsrt_message *me
         contribute_segment(self, me);
     } else if (message->kind == GSRT_KIND_PIECE) {
         const gsrt_msg_piece *piece = message->body;
-        must(gsrt_exchange_store_put(me->store, piece->step, piece->exchange, piece->member, message->payload),
-             "keep a piece", NULL);
+        gsrt_links_must(
+            gsrt_exchange_store_put(me->store, piece->step, piece->exchange, piece->member, message->payload),
+            "keep a piece", NULL);
     }
     if (!advance(self, me)) {
         check_sum(me);
@@ -392,7 +313,7 @@ static void member_stop(gsrt_actor *self, void *state, uint32_t reason)
     free(me->sum);
 }
 
-static int run_allreduce(bench *b, const char *bytes, const char *rounds, const char *way)
+static int run_allreduce(gsrt_links *b, const char *bytes, const char *rounds, const char *way)
 {
     static const gsrt_behaviour behaviour = {"member", sizeof(member), member_init, member_receive, member_stop};
     b->value_count = strtoull(bytes, NULL, 10) / sizeof(float);
@@ -400,29 +321,32 @@ static int run_allreduce(bench *b, const char *bytes, const char *rounds, const 
     b->way = strcmp(way, "whole") == 0    ? GSRT_REDUCTION_WHOLE
              : strcmp(way, "ranges") == 0 ? GSRT_REDUCTION_RANGES
                                           : GSRT_REDUCTION_CHEAPER;
-    open_node(b, NULL);
-    if (b->value_count == 0 || b->count == 0 || b->wireup.rank_count > RANKS_MAX) {
+    gsrt_links_open(b, NULL);
+    if (b->value_count == 0 || b->count == 0 || b->wireup.rank_count > GSRT_GROUP_RANKS_MAX) {
         fputs("links: allreduce needs bytes and rounds\n", stderr);
         return 1;
     }
-    start_and_bind(b, &behaviour);
+    gsrt_links_start(b, &behaviour);
     gsrt_node_run(b->node);
     if (b->wireup.rank == 0)
         printf("{\"us\": %.3f, \"bytes\": %llu, \"ranks\": %u, \"lane\": \"%s\"}\n",
-               gsrt_measure_median(b->batch_us, BATCHES), (unsigned long long)(b->value_count * sizeof(float)),
-               b->wireup.rank_count, b->wireup.near_lane);
-    close_node(b);
+               gsrt_measure_median(b->batch_us, GSRT_LINKS_BATCHES),
+               (unsigned long long)(b->value_count * sizeof(float)), b->wireup.rank_count, b->wireup.near_lane);
+    gsrt_links_close(b);
     return 0;
 }
 
 int main(int argc, char **argv)
 {
-    static bench b;
+    static gsrt_links b;
     if (argc == 4 && strcmp(argv[1], "messages") == 0)
         return run_messages(&b, argv[2], argv[3]);
     if ((argc == 4 || argc == 5) && strcmp(argv[1], "allreduce") == 0)
         return run_allreduce(&b, argv[2], argv[3], argc == 5 ? argv[4] : "cheaper");
-    fputs("usage: links messages COUNT DIRECTORY | links allreduce BYTES ROUNDS [whole|ranges] (under mpirun)\n",
+    if (argc == 3 && strcmp(argv[1], "migration") == 0)
+        return gsrt_links_migration(&b, argv[2]);
+    fputs("usage: links messages COUNT DIRECTORY | links allreduce BYTES ROUNDS [whole|ranges] | links migration MOVES "
+          "(under mpirun)\n",
           stderr);
     return 1;
 }
