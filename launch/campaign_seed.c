@@ -30,6 +30,7 @@ static gsrt_status run_plainly(gsrt_campaign_base *base, gsrt_twin_job *job)
     gsrt_scenario *scenario = job->scenario;
     base->seed_first = scenario->twin_seed;
     base->fault_count = scenario->fault_count;
+    base->rank_count = job->rank_count;
     (void)snprintf(base->name, sizeof base->name, "%s", scenario->name);
     scenario->twin_seed = 0; /* whatever seed it is for: the same run */
     scenario->fault_count = 0;

@@ -56,6 +56,7 @@ typedef struct gsrt_campaign_base {
     uint64_t seed_first;                   /* the scenario's twin.seed */
     uint64_t begin_ns, end_ns;             /* of its answer, virtual */
     uint32_t fault_count;                  /* the scenario's own */
+    uint32_t rank_count;
     char name[128];                        /* the scenario's */
     int exit_code;                         /* of that run: 0, or there is no campaign */
 } gsrt_campaign_base;

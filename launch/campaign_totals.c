@@ -144,6 +144,20 @@ static gsrt_status print_times(gsrt_campaign_totals *totals, gsrt_buffer *out)
     return status;
 }
 
+/* What it drew. */
+static gsrt_status print_only_seed(const gsrt_campaign_base *base, gsrt_buffer *out)
+{
+    gsrt_campaign *campaign = malloc(sizeof *campaign);
+    if (campaign == NULL)
+        return GSRT_ENOMEM;
+    gsrt_campaign_draw(base->seed_first, base->rank_count, base->begin_ns, base->end_ns, campaign);
+    gsrt_status status = gsrt_buffer_print(out, "seed %" PRIu64 " draws\n", base->seed_first);
+    if (status == GSRT_OK)
+        status = gsrt_campaign_print_faults(campaign, base->rank_count, out);
+    free(campaign);
+    return status;
+}
+
 gsrt_status gsrt_campaign_print(gsrt_campaign_totals *totals, const gsrt_campaign_base *base, const char *scenario,
                                 double elapsed_s, gsrt_buffer *out)
 {
@@ -176,6 +190,8 @@ gsrt_status gsrt_campaign_print(gsrt_campaign_totals *totals, const gsrt_campaig
     if (status == GSRT_OK && elapsed_s > 0)
         status = gsrt_buffer_print(out, "took %.1f s: %.1f seeds/s, %.0f events/s\n", elapsed_s,
                                    (double)totals->seed_count / elapsed_s, (double)totals->event_count / elapsed_s);
+    if (status == GSRT_OK && totals->seed_count == 1)
+        status = print_only_seed(base, out);
     if (status == GSRT_OK)
         status = print_named(totals, GSRT_CAMPAIGN_NO_QUORUM, scenario, out);
     return status == GSRT_OK ? print_named(totals, GSRT_CAMPAIGN_BROKEN, scenario, out) : status;
