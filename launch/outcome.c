@@ -31,7 +31,7 @@ static gsrt_status write_beginning(gsrt_outcome *o, gsrt_diag *diag)
         status = gsrt_run_directory_write(o->directory, "scenario.yaml", gsrt_buffer_span(&text), diag);
     gsrt_buffer_reset(&text);
     if (status == GSRT_OK)
-        status = gsrt_report_write_plan_json(o->scenario->plan, o->loaded->workload, &text);
+        status = gsrt_report_write_plan_json(o->scenario->plan, o->loaded->workload, o->rank_count, o->hosts, &text);
     if (status == GSRT_OK)
         status = gsrt_run_directory_write(o->directory, "plan.json", gsrt_buffer_span(&text), diag);
     gsrt_buffer_fini(&text);

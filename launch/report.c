@@ -2,6 +2,8 @@
  * value, which the setters pass on: it is noticed once, at the end, in `tree`. */
 #include "launch/report.h"
 
+#include "placement/fallback.h"
+
 #include "base/json.h"
 #include "base/limits.h"
 
@@ -284,9 +286,72 @@ gsrt_status gsrt_report_write_json(const gsrt_report *report, gsrt_buffer *out)
     return print_tree(report_json(report), out);
 }
 
-gsrt_status gsrt_report_write_plan_json(const gsrt_plan *plan, const gsrt_workload *workload, gsrt_buffer *out)
+/* ---- fallbacks: what the plan becomes without one rank, or one host ---- */
+
+/* Without `lost`, a rank of the domain; the domain is that rank alone, or all of its host. */
+static json_t *fallback_json(const gsrt_plan *plan, const gsrt_workload *workload, uint32_t rank_count,
+                             const char *const *hosts, uint32_t lost, bool is_host)
 {
-    return print_tree(plan_json(plan, workload), out);
+    bool is_there[GSRT_RANK_COUNT_MAX];
+    gsrt_plan *without = NULL;
+    gsrt_way way;
+    gsrt_diag diag = {0};
+    object o = object_start();
+    json_t *ranks = json_array();
+    for (uint32_t rank = 0; rank < rank_count; rank++) {
+        is_there[rank] = is_host ? strcmp(hosts[rank], hosts[lost]) != 0 : rank != lost;
+        if (!is_there[rank])
+            ranks = append(ranks, gsrt_json_u64(rank));
+    }
+    gsrt_status status = gsrt_plan_without(plan, is_there, rank_count, &without, &way);
+    if (status == GSRT_OK)
+        status = gsrt_plan_check(without, workload, rank_count, "plan", &diag);
+    set_text(&o, "domain", is_host ? "host" : "rank");
+    set(&o, "without", ranks);
+    set(&o, "protected", json_boolean(status == GSRT_OK));
+    if (status != GSRT_OK) {
+        set_text(&o, "why", diag.status != GSRT_OK ? diag.text : "nobody is left");
+    } else {
+        json_t *stages = json_array();
+        for (uint32_t s = 0; s < without->stage_count && stages != NULL; s++)
+            stages = append(stages, stage_json(without, workload, s));
+        set_text(&o, "way", gsrt_way_name(way));
+        set_text(&o, "contract", "bitwise");
+        set(&o, "stages", stages);
+    }
+    gsrt_plan_free(without);
+    return o.value;
+}
+
+static bool is_first_of_its_host(const char *const *hosts, uint32_t rank)
+{
+    for (uint32_t other = 0; other < rank; other++) {
+        if (strcmp(hosts[other], hosts[rank]) == 0)
+            return false;
+    }
+    return true;
+}
+
+static json_t *fallbacks_json(const gsrt_plan *plan, const gsrt_workload *workload, uint32_t rank_count,
+                              const char *const *hosts)
+{
+    json_t *all = json_array();
+    for (uint32_t rank = 0; rank < rank_count; rank++)
+        all = append(all, fallback_json(plan, workload, rank_count, hosts, rank, false));
+    for (uint32_t rank = 0; hosts != NULL && rank < rank_count; rank++) {
+        if (is_first_of_its_host(hosts, rank))
+            all = append(all, fallback_json(plan, workload, rank_count, hosts, rank, true));
+    }
+    return all;
+}
+
+gsrt_status gsrt_report_write_plan_json(const gsrt_plan *plan, const gsrt_workload *workload, uint32_t rank_count,
+                                        const char *const *hosts, gsrt_buffer *out)
+{
+    object o = {.value = plan_json(plan, workload)};
+    if (rank_count > 0)
+        set(&o, "fallbacks", fallbacks_json(plan, workload, rank_count, hosts));
+    return print_tree(o.value, out);
 }
 
 gsrt_status gsrt_report_print_verdict(const gsrt_report_contract *contract, gsrt_buffer *out)

@@ -114,8 +114,12 @@ typedef struct gsrt_report {
 /* Append report.json. The same report gives the same bytes. GSRT_OK | GSRT_ENOMEM | GSRT_ELIMIT. */
 GSRT_MUST_CHECK gsrt_status gsrt_report_write_json(const gsrt_report *report, gsrt_buffer *out);
 
-/* Append plan.json. workload may be NULL: then without the units of each member. Errors as above. */
+/* Append plan.json: the plan, and what it becomes when any one rank or host is lost, each checked like the plan itself
+ * (placement/fallback.h), or why it is not protected against that. workload may be NULL: then without the units of each
+ * member. rank_count 0: without fallbacks. hosts: [rank_count], or NULL: unknown, and only ranks are looked at. Errors
+ * as above. O(ranks^2). */
 GSRT_MUST_CHECK gsrt_status gsrt_report_write_plan_json(const gsrt_plan *plan, const gsrt_workload *workload,
+                                                        uint32_t rank_count, const char *const *hosts,
                                                         gsrt_buffer *out);
 
 /* The line that ends every run, without a newline, exactly one of

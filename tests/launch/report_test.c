@@ -16,6 +16,7 @@ static gsrt_plan_stage stages[] = {
     {.layer_first = 3, .layer_last = 4, .member_count = 1, .ranks = ranks[1], .shares = shares[1]},
 };
 static const gsrt_plan plan = {.stages = stages, .stage_count = 2, .spares = spares, .spare_count = 1};
+static const char *const hosts[] = {"a", "a", "b", "b"};
 static const gsrt_workload workload = {.name = "tiny",
                                        .architecture = "llama",
                                        .layer_count = 5,
@@ -217,13 +218,43 @@ START_TEST(plan_file)
 {
     gsrt_buffer out;
     gsrt_buffer_init(&out, 1 << 16);
-    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, NULL, &out), GSRT_OK);
+    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, NULL, 0, NULL, &out), GSRT_OK);
     ck_assert_int_eq(gsrt_buffer_append(&out, "", 1), GSRT_OK);
     ck_assert_str_eq((const char *)out.data,
                      "{\n  \"schema\": \"gsrt-plan/1\",\n  \"stages\": [\n    {\n      \"layers\": [0, 2],\n"
                      "      \"ranks\": [0, 1],\n      \"split\": [3, 5]\n    },\n    {\n      \"layers\": [3, 4],\n"
                      "      \"ranks\": [2],\n      \"split\": [1]\n    }\n  ],\n  \"spares\": [3],\n"
                      "  \"exchange\": \"auto\"\n}\n");
+    gsrt_buffer_fini(&out);
+}
+END_TEST
+
+/* Every rank and every host, each with what becomes of the plan, or why not. */
+START_TEST(fallbacks_of_a_plan)
+{
+    static const char *const one_host[] = {"a", "a", "a", "a"};
+    gsrt_buffer out;
+    json_t *value;
+    gsrt_buffer_init(&out, 1 << 16);
+    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, &workload, 4, hosts, &out), GSRT_OK);
+    ck_assert_int_eq(gsrt_json_parse(gsrt_buffer_span(&out), "plan.json", &value, NULL), GSRT_OK);
+    const json_t *all = json_object_get(value, "fallbacks");
+    ck_assert_uint_eq(json_array_size(all), 4 + 2);
+    static const char *const ways[] = {"spare", "spare", "spare", "full", "reshaped", "reshaped"};
+    for (size_t i = 0; i < 6; i++) {
+        const json_t *fallback = json_array_get(all, i);
+        ck_assert(json_is_true(json_object_get(fallback, "protected")));
+        ck_assert_str_eq(json_string_value(json_object_get(fallback, "way")), ways[i]);
+        ck_assert_uint_eq(json_array_size(json_object_get(fallback, "without")), i < 4 ? 1 : 2);
+    }
+    json_decref(value);
+    gsrt_buffer_reset(&out);
+    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, &workload, 4, one_host, &out), GSRT_OK);
+    ck_assert_int_eq(gsrt_json_parse(gsrt_buffer_span(&out), "plan.json", &value, NULL), GSRT_OK);
+    const json_t *host = json_array_get(json_object_get(value, "fallbacks"), 4);
+    ck_assert(json_is_false(json_object_get(host, "protected")));
+    ck_assert_str_eq(json_string_value(json_object_get(host, "why")), "nobody is left");
+    json_decref(value);
     gsrt_buffer_fini(&out);
 }
 END_TEST
@@ -299,7 +330,7 @@ static int print_sample(const char *name)
     if (strcmp(name, "report") == 0)
         status = gsrt_report_write_json(&report, &out);
     else if (strcmp(name, "plan") == 0)
-        status = gsrt_report_write_plan_json(&plan, &workload, &out);
+        status = gsrt_report_write_plan_json(&plan, &workload, 4, hosts, &out);
     else if (strcmp(name, "scenario") == 0)
         status = print_scenario(&out);
     else if (strcmp(name, "tokens") == 0)
@@ -314,7 +345,12 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--sample") == 0)
         return print_sample(argv[2]);
-    const TTest *tests[] = {what_is_in_a_report,       failures_are_listed, a_run_that_failed_has_a_report,
-                            the_same_bytes_every_time, plan_file,           verdicts};
+    const TTest *tests[] = {what_is_in_a_report,
+                            failures_are_listed,
+                            a_run_that_failed_has_a_report,
+                            the_same_bytes_every_time,
+                            plan_file,
+                            fallbacks_of_a_plan,
+                            verdicts};
     return unit_run("report", tests, sizeof tests / sizeof tests[0]);
 }
