@@ -24,12 +24,12 @@ static inline scratch_directory scratch_make(void)
     return made;
 }
 
-/* A new file for writing; the caller closes it. */
+/* A new file for writing and reading; the caller closes it. */
 static inline int scratch_open(const scratch_directory *scratch, const char *name)
 {
     char path[512];
     (void)snprintf(path, sizeof path, "%s/%s", scratch->path, name);
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     ck_assert_int_ge(descriptor, 0);
     return descriptor;
 }

@@ -42,6 +42,93 @@ START_TEST(lines_as_documented)
 }
 END_TEST
 
+static gsrt_status count_token(void *arg, const gsrt_token *token)
+{
+    uint32_t *count = arg;
+    *count += 1;
+    return token->token == 666 ? GSRT_ELIMIT : GSRT_OK;
+}
+
+#define LINE(request, index, token)                                                                                    \
+    "{\"request\":" request ",\"index\":" index ",\"token\":" token                                                    \
+    ",\"text\":\"a\",\"logits\":\"0123456789abcdef00000000000000ff\"}\n"
+
+/* Another process takes the file up: whole lines count, a torn end is cut off, and it goes on from there. */
+START_TEST(a_file_is_taken_up)
+{
+    static const char whole[] = LINE("0", "0", "5") LINE("1", "0", "6") LINE("0", "1", "7");
+    scratch_directory scratch = scratch_make();
+    for (size_t torn = 0; torn < sizeof LINE("1", "1", "8") - 1; torn += 7) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "t%zu", torn);
+        int descriptor = scratch_open(&scratch, name);
+        ck_assert_int_eq(write(descriptor, whole, sizeof whole - 1), sizeof whole - 1);
+        ck_assert_int_eq(write(descriptor, LINE("1", "1", "8"), torn), (ssize_t)torn);
+        gsrt_tokens *tokens;
+        gsrt_diag diag = {0};
+        uint32_t count = 0;
+        ck_assert_int_eq(gsrt_tokens_create(descriptor, 2, &tokens), GSRT_OK);
+        ck_assert_int_eq(gsrt_tokens_restore(tokens, "t", count_token, &count, &diag), GSRT_OK);
+        ck_assert_uint_eq(count, 3);
+        ck_assert_uint_eq(gsrt_tokens_count(tokens, 0), 2);
+        ck_assert_uint_eq(gsrt_tokens_count(tokens, 1), 1);
+        gsrt_token next = {.request = 1,
+                           .index = 1,
+                           .token = 8,
+                           .text = gsrt_span_of_text("a"),
+                           .hash_high = 0x0123456789abcdef,
+                           .hash_low = 0xff};
+        ck_assert_int_eq(gsrt_tokens_append(tokens, &next), GSRT_OK);
+        next.index = 0;
+        ck_assert_int_eq(gsrt_tokens_append(tokens, &next), GSRT_ESTALE);
+        (void)gsrt_tokens_free(tokens);
+        char *text = scratch_read(&scratch, name, NULL);
+        ck_assert_str_eq(text, LINE("0", "0", "5") LINE("1", "0", "6") LINE("0", "1", "7") LINE("1", "1", "8"));
+        free(text);
+    }
+    scratch_remove(&scratch);
+}
+END_TEST
+
+START_TEST(what_is_no_such_file_is_refused)
+{
+    static const struct {
+        const char *text, *wanted;
+    } cases[] = {
+        {LINE("0", "1", "5"), "t: line 1: request 0, index 1 is out of its order; the file is another run's"},
+        {LINE("0", "0", "5") LINE("0", "0", "5"),
+         "t: line 2: request 0, index 0 is out of its order; the file is another run's"},
+        {LINE("2", "0", "5"), "t: line 1: request 2, index 0 is out of its order; the file is another run's"},
+        {LINE("-1", "0", "5"), "t: line 1: this is no line of tokens.jsonl"},
+        {LINE("0", "0", "4294967296"), "t: line 1: this is no line of tokens.jsonl"},
+        {"{}\n", "t: line 1: this is no line of tokens.jsonl"},
+        {"[\n", "t: line 1: this is no line of tokens.jsonl: it is not JSON"},
+        {"{\"request\":0,\"index\":0,\"token\":5,\"text\":\"\",\"logits\":\"0123456789ABCDEF0000000000000000\"}\n",
+         "t: line 1: this is no line of tokens.jsonl"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        gsrt_tokens *tokens;
+        gsrt_diag diag = {0};
+        size_t len;
+        ck_assert_int_eq(gsrt_tokens_create(open("/dev/null", O_RDWR), 2, &tokens), GSRT_OK);
+        ck_assert_int_eq(gsrt_tokens_read(tokens, gsrt_span_of_text(cases[i].text), "t", NULL, NULL, &len, &diag),
+                         GSRT_EINPUT);
+        ck_assert_str_eq(diag.text, cases[i].wanted);
+        (void)gsrt_tokens_free(tokens);
+    }
+    gsrt_tokens *tokens;
+    uint32_t count = 0;
+    size_t len;
+    gsrt_diag diag = {0};
+    ck_assert_int_eq(gsrt_tokens_create(open("/dev/null", O_RDWR), 2, &tokens), GSRT_OK);
+    ck_assert_int_eq(gsrt_tokens_read(tokens, gsrt_span_of_text(LINE("0", "0", "666") LINE("0", "1", "1")), "t",
+                                      count_token, &count, &len, &diag),
+                     GSRT_ELIMIT); /* whoever takes them says no */
+    ck_assert_uint_eq(count, 1);
+    (void)gsrt_tokens_free(tokens);
+}
+END_TEST
+
 START_TEST(each_index_once_and_in_order)
 {
     scratch_directory scratch = scratch_make();
@@ -160,7 +247,13 @@ END_TEST
 
 int main(void)
 {
-    const TTest *tests[] = {lines_as_documented,  each_index_once_and_in_order,   a_failed_write_is_not_counted,
-                            one_request_one_file, several_requests_several_files, absolute_names_are_outside};
+    const TTest *tests[] = {lines_as_documented,
+                            each_index_once_and_in_order,
+                            a_file_is_taken_up,
+                            what_is_no_such_file_is_refused,
+                            a_failed_write_is_not_counted,
+                            one_request_one_file,
+                            several_requests_several_files,
+                            absolute_names_are_outside};
     return unit_run("tokens", tests, sizeof tests / sizeof tests[0]);
 }
