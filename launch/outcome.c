@@ -93,6 +93,8 @@ static gsrt_status open_logits(gsrt_outcome *o, bool is_new, gsrt_diag *diag)
 static gsrt_status begin(gsrt_outcome *o, gsrt_diag *diag)
 {
     gsrt_terminal_plan(&o->terminal, o->scenario->name, o->scenario->plan, o->loaded->workload, NULL, 0);
+    gsrt_terminal_note(&o->terminal, "restarts  of a rank at most %u in %u s, of all %u", o->scenario->restart_max,
+                       o->scenario->restart_window_ms / 1000, o->scenario->restart_max * o->rank_count);
     gsrt_status status = gsrt_run_directory_create(o->options->directory, o->scenario->name, &o->directory, diag);
     if (status == GSRT_OK)
         status = write_beginning(o, diag);
