@@ -52,15 +52,6 @@ static void drop_first(gsrt__way *way)
     free(letter);
 }
 
-/* Whoever played an unbound role may have been on a rank that is lost: its roles are forgotten. */
-static bool has_lost(const gsrt_node *node)
-{
-    for (uint32_t rank = 0; rank < node->options.rank_count; rank++)
-        if (node->peers[rank].is_lost)
-            return true;
-    return false;
-}
-
 /* ---- for everyone ---- */
 
 gsrt_status gsrt_courier_send(gsrt_actor *self, gsrt_address to, gsrt_kind kind, const void *body,
@@ -68,12 +59,6 @@ gsrt_status gsrt_courier_send(gsrt_actor *self, gsrt_address to, gsrt_kind kind,
 {
     gsrt_node *node = self->node;
     gsrt__route route = gsrt__route_of(node, to);
-    if (route.kind == GSRT__ROUTE_NOWHERE && gsrt_address_is_role(to)) {
-        if (!has_lost(node))
-            return GSRT_ENOACTOR;
-        node->facts.messages_dropped++;
-        return GSRT_OK;
-    }
     gsrt__way *way = route.kind == GSRT__ROUTE_RANK ? &node->peers[route.rank].way : NULL;
     if (way == NULL || way->link == NULL)
         return gsrt_send(self, to, kind, body, payload);

@@ -20,9 +20,8 @@ typedef struct gsrt_link_facts {
 } gsrt_link_facts;
 
 /* Send to an actor or role anywhere; payload (may be NULL) is ref'ed. To a rank whose link is open: as above. Else, and
- * on this rank: as gsrt_send. What goes to a lost rank, or to a role while one is lost that may have played it, is
- * dropped and counted: the next view does it again. GSRT_OK | GSRT_ENOMEM | GSRT_EINVAL | GSRT_ENOACTOR: an unbound
- * role, and nobody is lost | GSRT_EFULL: this rank's own inbox, or no link. */
+ * on this rank: as gsrt_send. An unbound role (its rank is lost) gets nothing, like all that is gone. GSRT_OK |
+ * GSRT_ENOMEM | GSRT_EINVAL | GSRT_EFULL: this rank's own inbox, or no link. */
 GSRT_MUST_CHECK gsrt_status gsrt_courier_send(gsrt_actor *self, gsrt_address to, gsrt_kind kind, const void *body,
                                               gsrt_payload *payload);
 

@@ -11,6 +11,8 @@
 /* A device that has not run out of jobs by then is broken; sized for the largest step on the slowest machine. */
 #define DRAIN_TIMEOUT_NS (600ull * 1000 * 1000 * 1000)
 
+enum { ASK_MS = 20 }; /* between two questions of a leader to those that are not present */
+
 static gsrt_address role_of_device(const gsrt_rank *r)
 {
     return gsrt_address_of_role(GSRT_ROLE_DEVICE, 0, gsrt_node_rank(r->node));
@@ -177,6 +179,25 @@ static gsrt_status say_present(gsrt_actor *self, gsrt_rank *r)
     return gsrt_send(self, role_of_root(r->leader), GSRT_KIND_PRESENT, &present, NULL);
 }
 
+/* On the leader: until everybody has said PRESENT, ask again those that have not. What a member says before the leader
+ * has begun the view, or before their processes are connected, is refused, as all that belongs to another view. */
+static gsrt_status ask_for_present(gsrt_actor *self, gsrt_rank *r)
+{
+    gsrt_msg_present present = {.rank = gsrt_node_rank(r->node), .epoch = r->epoch};
+    gsrt_status status = GSRT_OK;
+    for (uint32_t rank = 0; rank < gsrt_node_rank_count(r->node) && status == GSRT_OK; rank++) {
+        if (gsrt_rank_is_member(r, rank) && rank != present.rank && r->present_epoch[rank] != r->epoch)
+            status = gsrt_send(self, role_of_root(rank), GSRT_KIND_PRESENT, &present, NULL);
+    }
+    return status == GSRT_OK ? gsrt_timer_start(self, ASK_MS * 1000000ull, r->epoch, NULL) : status;
+}
+
+static gsrt_status on_timer(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_timer *timer)
+{
+    bool is_waiting = timer->tag == r->epoch && r->leader == gsrt_node_rank(r->node) && r->gateway == GSRT_NOBODY;
+    return is_waiting ? ask_for_present(self, r) : GSRT_OK;
+}
+
 static gsrt_status on_view(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_view *view)
 {
     if (view->incarnations_count != gsrt_node_rank_count(r->node) || view->leader >= view->incarnations_count)
@@ -189,6 +210,8 @@ static gsrt_status on_view(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_view *
     if (status == GSRT_OK)
         status = start_links(self, r);
     r->drain_call = 0;
+    if (status == GSRT_OK && r->leader == gsrt_node_rank(r->node))
+        status = gsrt_timer_start(self, ASK_MS * 1000000ull, r->epoch, NULL);
     if (status != GSRT_OK || r->device_actor == GSRT_NOBODY)
         return status == GSRT_OK ? say_present(self, r) : status;
     status = gsrt_role_bind(r->node, role_of_device(r), r->device_actor);
@@ -198,12 +221,16 @@ static gsrt_status on_view(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_view *
     return status;
 }
 
-/* On the leader: once every member has begun the view, the gateway begins the run, or goes on with it. */
+/* On the leader: once every member has begun the view, the gateway begins the run, or goes on with it. On the others it
+ * is the leader's question (ask_for_present). */
 static gsrt_status on_present(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_present *present)
 {
     uint32_t rank_count = gsrt_node_rank_count(r->node);
     if (present->rank >= rank_count)
         return GSRT_OK; /* refused: it names nobody */
+    if (present->rank != gsrt_node_rank(r->node) && present->rank == r->leader)
+        return present->epoch == r->epoch && r->drain_call == 0 && r->region == GSRT_NOBODY ? say_present(self, r)
+                                                                                            : GSRT_OK;
     if (present->epoch > r->present_epoch[present->rank])
         r->present_epoch[present->rank] = present->epoch;
     if (r->leader != gsrt_node_rank(r->node) || r->gateway != GSRT_NOBODY || r->epoch == 0)
@@ -388,6 +415,8 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
         status = say_present(self, r);
     } else if (message->kind == GSRT_KIND_PRESENT) {
         status = on_present(self, r, message->body);
+    } else if (message->kind == GSRT_KIND_TIMER) {
+        status = on_timer(self, r, message->body);
     } else if (message->kind == GSRT_KIND_START) {
         status = on_start(self, r, message);
     } else if (message->kind == GSRT_KIND_ROLES) {

@@ -2,7 +2,8 @@
  * that starts them anew in each view.
  *
  *   VIEW (membership)      the old view's actors are ended, the device runs out of jobs: DRAIN -> DRAINED
- *   -> PRESENT to the leader's root; the leader's root waits for all members, then has its gateway started
+ *   -> PRESENT to the leader's root; the leader's root waits for all members, and asks them again with a PRESENT of
+ *      its own; then it has its gateway started
  *   START (gateway)        the plan of the view: take a part, start its region -> READY
  *   ROLES                  who plays which role; from here on the token's way (model/, placement/)
  *   ASK_FACTS, END         the end of a run
