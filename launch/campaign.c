@@ -141,8 +141,8 @@ void gsrt_campaign_draw(uint64_t seed, uint32_t rank_count, uint64_t begin_ns, u
 
 static gsrt_status print_fault(const gsrt_campaign_fault *fault, uint32_t rank_count, gsrt_buffer *out)
 {
-    gsrt_status status = gsrt_buffer_print(out, "  %.6f s: %s", (double)fault->at_ns / 1e9,
-                                           gsrt_campaign_kind_name(fault->kind));
+    gsrt_status status =
+        gsrt_buffer_print(out, "  %.6f s: %s", (double)fault->at_ns / 1e9, gsrt_campaign_kind_name(fault->kind));
     if (fault->kind != GSRT_CAMPAIGN_PARTITION)
         return status == GSRT_OK ? gsrt_buffer_print(out, " of rank %u", fault->rank) : status;
     for (int side = 0; side < 2; side++) {
@@ -172,11 +172,12 @@ gsrt_status gsrt_campaign_print_faults(const gsrt_campaign *c, uint32_t rank_cou
     }
     if (status != GSRT_OK)
         return status;
-    return gsrt_buffer_print(out,
-                             "  links: latency up to %.2f times; lost %.2f %%, repeated %.2f %%, delayed %.2f %% by up to "
-                             "%.2f ms, sent again after %.2f ms\n",
-                             1 + c->jitter, 100 * c->link.loss, 100 * c->link.duplication, 100 * c->link.delay,
-                             (double)c->link.delay_ns / 1e6, (double)c->link.retransmit_ns / 1e6);
+    return gsrt_buffer_print(
+        out,
+        "  links: latency up to %.2f times; lost %.2f %%, repeated %.2f %%, delayed %.2f %% by up to "
+        "%.2f ms, sent again after %.2f ms\n",
+        1 + c->jitter, 100 * c->link.loss, 100 * c->link.duplication, 100 * c->link.delay,
+        (double)c->link.delay_ns / 1e6, (double)c->link.retransmit_ns / 1e6);
 }
 
 void gsrt_campaign_do(const gsrt_campaign_fault *fault, gsrt_twin *twin)

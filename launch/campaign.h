@@ -44,7 +44,8 @@ typedef struct gsrt_campaign {
 
 /* For rank_count >= 1 ranks and an answer that takes from begin_ns to end_ns when nothing happens. */
 void gsrt_campaign_draw(uint64_t seed, uint32_t rank_count, uint64_t begin_ns, uint64_t end_ns, gsrt_campaign *out);
-/* As "0.012 s: stop of rank 3 for 1.250 s", a line for each fault and one for the links. Errors as gsrt_buffer_append. */
+/* As "0.012 s: stop of rank 3 for 1.250 s", a line for each fault and one for the links. Errors as gsrt_buffer_append.
+ */
 GSRT_MUST_CHECK gsrt_status gsrt_campaign_print_faults(const gsrt_campaign *campaign, uint32_t rank_count,
                                                        gsrt_buffer *out);
 /* Do it, now. */

@@ -57,8 +57,8 @@ typedef struct gsrt_campaign_base {
     uint64_t begin_ns, end_ns;             /* of its answer, virtual */
     uint32_t fault_count;                  /* the scenario's own */
     uint32_t rank_count;
-    char name[128];                        /* the scenario's */
-    int exit_code;                         /* of that run: 0, or there is no campaign */
+    char name[128]; /* the scenario's */
+    int exit_code;  /* of that run: 0, or there is no campaign */
 } gsrt_campaign_base;
 
 /* Run the scenario without faults into `directory`, compare it with the reference pass. GSRT_OK | GSRT_EINPUT,
