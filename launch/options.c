@@ -290,9 +290,12 @@ static gsrt_status choose_run(parser *p)
     gsrt_options *options = p->options;
     if (p->word_count == 1)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "no run given; write 'gsrt replay RUN'");
-    if (options->directory != NULL || options->set_count > 0)
-        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "'replay' takes no '%s'; leave it out",
-                             options->directory != NULL ? "-o" : "--set");
+    const char *refused = options->directory != NULL ? "-o"
+                          : options->set_count > 0   ? "--set"
+                          : options->seed_count > 0  ? "--seeds"
+                                                     : NULL;
+    if (refused != NULL)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "'replay' takes no '%s'; leave it out", refused);
     options->run = p->words[1];
     return GSRT_OK;
 }

@@ -271,6 +271,35 @@ START_TEST(letters_end_with_their_view_and_peer)
 }
 END_TEST
 
+static void send_to_nobody(gsrt_actor *self, void *state, const gsrt_message *message)
+{
+    (void)state;
+    (void)message;
+    ck_assert_int_eq(gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_REGION, 0, 1), GSRT_KIND_PIECE,
+                                       &(gsrt_msg_piece){.step = 1}, NULL),
+                     GSRT_OK);
+    gsrt_node_finish(gsrt_node_of(self), 0);
+}
+
+/* A role is unbound when its rank is lost: until the next view, who sends to it does not fail for that. */
+START_TEST(letters_to_an_unbound_role_are_dropped)
+{
+    static const gsrt_behaviour from = {.name = "from", .receive = send_to_nobody};
+    gsrt_twin *twin;
+    gsrt_node_facts facts;
+    gsrt_address sender;
+    gsrt_twin_options options = {.rank_count = 1, .seed = 1, .link = {.latency_ns = 1000, .bytes_per_ns = 1}};
+    ck_assert_int_eq(gsrt_twin_create(&options, &twin), GSRT_OK);
+    gsrt_node *node = gsrt_twin_node(twin, 0);
+    ck_assert_int_eq(gsrt_node_spawn(node, &from, NULL, &sender), GSRT_OK);
+    ck_assert_int_eq(gsrt_node_post(node, sender, GSRT_KIND_PING, &(gsrt_msg_ping){.number = 1}, NULL), GSRT_OK);
+    ck_assert_int_eq(gsrt_twin_run(twin, UINT64_MAX, 1000), GSRT_OK);
+    gsrt_node_read_facts(node, &facts);
+    ck_assert_uint_eq(facts.messages_dropped, 1);
+    gsrt_twin_free(twin);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("exchange");
@@ -282,6 +311,7 @@ int main(void)
     tcase_add_test(cases, a_link_keeps_order_and_loses_nothing_under_back_pressure);
     tcase_add_loop_test(cases, letters_end_with_their_link, 0, 3);
     tcase_add_loop_test(cases, letters_end_with_their_view_and_peer, 0, 2);
+    tcase_add_test(cases, letters_to_an_unbound_role_are_dropped);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -99,6 +99,30 @@ START_TEST(values)
 }
 END_TEST
 
+START_TEST(seeds)
+{
+    static const char *const numbers[] = {"0", "-1", "x", "4x", "1000001", "99999999999999999999", "+4"};
+    command_line line;
+    gsrt_options options;
+    accept(GSRT_TOOL_GSRT, "twin a.yaml", &line, &options);
+    ck_assert_uint_eq(options.seed_count, 0);
+    gsrt_options_fini(&options);
+    accept(GSRT_TOOL_GSRT, "twin a.yaml --seeds 1000000", &line, &options);
+    ck_assert_uint_eq(options.seed_count, 1000000);
+    ck_assert_int_eq(options.command, GSRT_COMMAND_TWIN);
+    gsrt_options_fini(&options);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char text[64], wanted[128];
+        (void)snprintf(text, sizeof text, "twin a --seeds %s", numbers[i]);
+        (void)snprintf(wanted, sizeof wanted, "--seeds: '%s' is no number of seeds; give one from 1 to 1000000",
+                       numbers[i]);
+        refuse(GSRT_TOOL_GSRT, text, wanted);
+    }
+    refuse(GSRT_TOOL_GSRT, "replay a --seeds 2", "'replay' takes no '--seeds'; leave it out");
+    refuse(GSRT_TOOL_LAUNCH, "a --seeds 2", "unknown option '--seeds'; see 'gsrt-launch --help'");
+}
+END_TEST
+
 START_TEST(resumes)
 {
     static const char *const same[] = {"--resume out", "run --resume=out -q", "--resume out run -n 2"};
@@ -211,6 +235,6 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--help-of") == 0)
         return print_help(argv[2]);
-    const TTest *tests[] = {runs, values, resumes, help_and_version_need_no_scenario, refusals, exit_codes};
+    const TTest *tests[] = {runs, values, seeds, resumes, help_and_version_need_no_scenario, refusals, exit_codes};
     return unit_run("options", tests, sizeof tests / sizeof tests[0]);
 }
