@@ -15,6 +15,7 @@ static const uint64_t ms = 1000000;
 struct gsrt__seen {
     struct gsrt__seen *next;
     gsrt_incident_event event;
+    uint32_t epoch;     /* of the view in which it was seen */
     uint32_t members[]; /* before, then after; empty for most */
 };
 
@@ -73,6 +74,7 @@ static void keep(gsrt_healing *h, const gsrt_incident_event *event)
     if (seen == NULL)
         return; /* the record of an incident is poorer; the recovery is not */
     seen->event = *event;
+    seen->epoch = h->epoch;
     if (count > 0) {
         memcpy(seen->members, event->before, count * sizeof *event->before);
         memcpy(seen->members + count, event->after, count * sizeof *event->after);
@@ -84,14 +86,23 @@ static void keep(gsrt_healing *h, const gsrt_incident_event *event)
     h->seen_count += 1;
 }
 
+/* What was seen in views before `epoch`. */
+static void forget_before(gsrt_healing *h, uint32_t epoch)
+{
+    struct gsrt__seen **at = &h->seen; /* newest first */
+    while (*at != NULL && (*at)->epoch >= epoch)
+        at = &(*at)->next;
+    while (*at != NULL) {
+        struct gsrt__seen *next = (*at)->next;
+        free(*at);
+        *at = next;
+        h->seen_count -= 1;
+    }
+}
+
 static void forget(gsrt_healing *h)
 {
-    while (h->seen != NULL) {
-        struct gsrt__seen *next = h->seen->next;
-        free(h->seen);
-        h->seen = next;
-    }
-    h->seen_count = 0;
+    forget_before(h, UINT32_MAX);
 }
 
 static void feed(gsrt_healing *h, const gsrt_incident_event *event)
@@ -186,8 +197,9 @@ static void on_view(gsrt_healing *h, const gsrt_membership_view *view)
     h->epoch = view->epoch;
     if (gsrt_membership_coordinator(view) == own_rank(h))
         return;
-    /* another leads: it makes the incidents, and has seen what led to this view itself */
-    forget(h);
+    /* Another leads: it makes the incidents, and has seen what led to this view itself. It may be dead already, though:
+     * what was seen in the view before is kept, and is known to whoever takes up an incident that has it. */
+    forget_before(h, view->epoch - 1);
     h->incidents = gsrt_incidents_free(h->incidents);
     h->faults = gsrt_faults_free(h->faults);
 }

@@ -242,6 +242,8 @@ static int reap(gsrt__keeper *k)
         bool wants_next = k->has_ticket && code == GSRT_EXIT_AGAIN;
         if (k->is_finished && !k->was_asked)
             return k->finished_code; /* whatever kept this worker from the end of the run */
+        if (code == GSRT_EXIT_GIVEN_UP)
+            return GSRT_EXIT_WORKER_LOST;
         if (k->was_asked || code == 0 || (!wants_next && !was_in_a_view))
             return code == GSRT_EXIT_AGAIN ? GSRT_EXIT_INTERRUPTED : code;
     } else if (k->was_asked) {
@@ -273,6 +275,13 @@ static int take_signals(gsrt__keeper *k)
     return reap(k);
 }
 
+/* Its worker is named by the last view that it knew. */
+static bool is_member(const gsrt__keeper *k)
+{
+    const gsrt_deposit *deposit = &k->ticket.deposit;
+    return k->has_ticket && deposit->epoch > 0 && deposit->incarnations[k->ticket.rank] == k->incarnation;
+}
+
 static void take_time(gsrt__keeper *k)
 {
     uint64_t now = gsrt_visit_now_ms();
@@ -280,9 +289,11 @@ static void take_time(gsrt__keeper *k)
         (void)kill(k->worker, SIGKILL);
         k->kill_at_ms = UINT64_MAX;
     }
-    if (k->is_finished && k->kill_at_ms == UINT64_MAX && !k->has_end) {
+    if (k->is_finished && !k->has_end && k->worker != 0) {
         k->has_end = true;
-        k->kill_at_ms = now + GSRT_KEEPER_END_MS;
+        k->kill_at_ms = k->kill_at_ms == UINT64_MAX ? now + GSRT_KEEPER_END_MS : k->kill_at_ms;
+        if (!is_member(k)) /* nobody else tells it */
+            (void)kill(k->worker, SIGTERM);
     }
     if (now >= k->continue_at_ms) {
         k->continue_at_ms = UINT64_MAX;

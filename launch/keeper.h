@@ -9,15 +9,17 @@
  *            WORKING -- worker ends, or is told to -> end         its exit code
  *            ALONE -- finished -> end (that code);  nobody listens any more for GSRT_KEEPER_ALONE_MS -> end (5)
  *
- * A worker has died when it was killed; when it ended with GSRT_EXIT_AGAIN; and when it ended with another code but 0
- * after its first deposit, or as a later incarnation. Without a ticket (before the end of the wire-up, or when the
- * program gives none) there is no next incarnation: a death ends the job, because mpirun ends the others.
+ * A worker that ends with GSRT_EXIT_GIVEN_UP ends the rank, with 5. It has died when it was killed; when it ended with
+ * GSRT_EXIT_AGAIN; and when it ended with another code but 0 after its first deposit, or as a later incarnation.
+ * Without a ticket (before the end of the wire-up, or when the program gives none) there is no next incarnation: a
+ * death ends the job, because mpirun ends the others.
  *
  * Keeper: holds a pipe open that tells the worker that it lives, and a channel (mailbox/channel.h) on which the worker
  * gives it a ticket with each deposit; passes SIGINT, SIGTERM and SIGHUP on; gives the worker GSRT_KEEPER_GRACE_MS to
- * end, then kills it; so it does GSRT_KEEPER_END_MS after the end of the run. Once that is known, its code is the run's. The death of mpirun (or of its daemon on this host) counts as SIGTERM. It listens on a TCP port
- * for orders, proven by the job's secret (mailbox/note.h). It owns the socket on which all incarnations listen in turn:
- * who calls between two of them waits for the next. One thread, one poll; it never waits for anybody.
+ * end, then kills it; so it does GSRT_KEEPER_END_MS after the end of the run. Once that is known, its code is the
+ * run's. The death of mpirun (or of its daemon on this host) counts as SIGTERM. It listens on a TCP port for orders,
+ * proven by the job's secret (mailbox/note.h). It owns the socket on which all incarnations listen in turn: who calls
+ * between two of them waits for the next. One thread, one poll; it never waits for anybody.
  * Worker: ends when the pipe breaks, or by the kernel's word that its parent has died, whatever comes first. Nothing is
  * left in shared memory (mailbox/ucx_setup.c says why).
  *
@@ -62,6 +64,8 @@ typedef struct gsrt_keeper_handover {
 GSRT_MUST_CHECK gsrt_status gsrt_keeper_attach(gsrt_keeper_handover *out);
 /* The keeper has died: others go on, this process only ends. Any thread. */
 bool gsrt_keeper_is_gone(const gsrt_keeper_handover *handover);
+/* Tell the keeper that the run is over. Before the channel is taken. */
+void gsrt_keeper_tell_finished(const gsrt_keeper_handover *handover, int exit_code);
 void gsrt_keeper_handover_fini(gsrt_keeper_handover *handover);
 
 #endif

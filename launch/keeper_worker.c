@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,6 +70,14 @@ gsrt_status gsrt_keeper_attach(gsrt_keeper_handover *out)
     else
         gsrt_keeper_handover_fini(&handover);
     return status;
+}
+
+void gsrt_keeper_tell_finished(const gsrt_keeper_handover *handover, int exit_code)
+{
+    uint8_t head[GSRT_CHANNEL_HEAD_BYTES];
+    gsrt_channel_write_head(head, GSRT_CHANNEL_FINISHED, (uint32_t)exit_code);
+    ssize_t n = send(handover->channel, head, sizeof head, MSG_NOSIGNAL);
+    (void)n; /* it does not listen: it is gone */
 }
 
 bool gsrt_keeper_is_gone(const gsrt_keeper_handover *handover)

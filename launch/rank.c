@@ -434,8 +434,12 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
         tell_keepers(r, exit_code);
         gsrt_node_finish(r->node, (int)exit_code);
     }
-    if (status != GSRT_OK)
-        gsrt_node_finish(r->node, GSRT_EXIT_AGAIN);
+    if (status == GSRT_OK)
+        return;
+    if (r->diag->status == GSRT_OK)
+        (void)gsrt_diag_set(r->diag, status, NULL, NULL, "%s: %s", gsrt_kind_name(message->kind),
+                            gsrt_status_text(status));
+    gsrt_node_finish(r->node, GSRT_EXIT_AGAIN);
 }
 
 static const gsrt_behaviour root_behaviour = {

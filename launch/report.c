@@ -370,3 +370,18 @@ gsrt_status gsrt_report_print_verdict(const gsrt_report_contract *contract, gsrt
     return gsrt_buffer_print(out, "contract %s: kept (%" PRIu64 " of %" PRIu64 " logit hashes equal the reference)",
                              contract->kind, contract->compared, contract->compared);
 }
+
+gsrt_status gsrt_report_read_exit(gsrt_span json, int *out)
+{
+    json_t *root;
+    gsrt_status status = gsrt_json_parse(json, "report.json", &root, NULL);
+    if (status != GSRT_OK)
+        return status;
+    const json_t *exit_code = json_object_get(root, "exit");
+    json_int_t value = json_is_integer(exit_code) ? json_integer_value(exit_code) : -1;
+    json_decref(root);
+    if (value < 0 || value > 255)
+        return GSRT_EINPUT;
+    *out = (int)value;
+    return GSRT_OK;
+}

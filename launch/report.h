@@ -130,4 +130,7 @@ GSRT_MUST_CHECK gsrt_status gsrt_report_write_plan_json(const gsrt_plan *plan, c
  * Errors as gsrt_buffer_append. */
 GSRT_MUST_CHECK gsrt_status gsrt_report_print_verdict(const gsrt_report_contract *contract, gsrt_buffer *out);
 
+/* The exit code in the bytes of a report.json. GSRT_OK | GSRT_EINPUT: it is none | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_report_read_exit(gsrt_span json, int *out);
+
 #endif

@@ -4,6 +4,7 @@
 #include "launch/resume.h"
 #include "launch/seat.h"
 #include "launch/wireup.h"
+#include "mailbox/ticket.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -259,6 +260,45 @@ static gsrt_status wire_up(run *r)
     return status;
 }
 
+/* The run has ended elsewhere, unheard (a link was down): its report says so. A report of a failure is no word for it:
+ * whoever was cut off may have written it, while others go on. */
+static bool is_over(const char *path, int *out_exit_code)
+{
+    gsrt_run_directory *directory = NULL;
+    gsrt_buffer report;
+    gsrt_diag diag = {0};
+    gsrt_buffer_init(&report, SIZE_MAX / 2);
+    gsrt_status status = path[0] == 0 ? GSRT_ENOTFOUND : gsrt_run_directory_open(path, &directory, &diag);
+    if (status == GSRT_OK)
+        status = gsrt_run_directory_read(directory, "report.json", &report, &diag);
+    if (status == GSRT_OK)
+        status = gsrt_report_read_exit(gsrt_buffer_span(&report), out_exit_code);
+    gsrt_buffer_fini(&report);
+    gsrt_run_directory_free(directory);
+    return status == GSRT_OK && (*out_exit_code == 0 || *out_exit_code == 4);
+}
+
+/* For an incarnation that begins after the end. */
+static bool was_over(const run *r, int *out_exit_code)
+{
+    char path[4097];
+    gsrt_ticket ticket;
+    if (r->keeper.ticket.len == 0 || gsrt_ticket_decode(gsrt_buffer_span(&r->keeper.ticket), &ticket) != GSRT_OK)
+        return false;
+    (void)snprintf(path, sizeof path, "%.*s", (int)ticket.blob.len, (const char *)ticket.blob.data);
+    gsrt_ticket_fini(&ticket);
+    return is_over(path, out_exit_code);
+}
+
+/* The code of a rank that gives up: the next incarnation would fare no better, unless this one was never admitted. */
+static int give_up(const run *r, int exit_code)
+{
+    int over_exit_code;
+    if (is_over(r->seat.rank.directory, &over_exit_code))
+        return over_exit_code;
+    return r->seat.member.fence == GSRT_FENCE_NO_VIEW ? exit_code : GSRT_EXIT_GIVEN_UP;
+}
+
 int gsrt_run(const gsrt_options *options)
 {
     run *r = calloc(1, sizeof *r);
@@ -271,15 +311,28 @@ int gsrt_run(const gsrt_options *options)
         free(r);
         return 5;
     }
+    int over_exit_code;
+    if (was_over(r, &over_exit_code)) {
+        gsrt_keeper_tell_finished(&r->keeper, over_exit_code);
+        gsrt_keeper_handover_fini(&r->keeper);
+        free(r);
+        return over_exit_code;
+    }
     gsrt_status status = wire_up(r);
     bool is_wired = status == GSRT_OK;
     if (is_wired)
         status = prepare(r);
     int exit_code = status == GSRT_OK ? serve(r) : is_wired ? gsrt_exit_code(status) : 5;
     const gsrt_diag *diag = r->seat.diag.status != GSRT_OK ? &r->seat.diag : &r->diag;
-    bool is_speaker = r->wireup.rank == 0 || (r->has_seat && gsrt_seat_is_leading(&r->seat));
-    if (exit_code != 0 && diag->status != GSRT_OK && is_speaker)
+    bool is_giving_up = r->has_seat && r->seat.diag.status == GSRT_EQUORUM;
+    if (is_giving_up)
+        exit_code = give_up(r, exit_code);
+    bool is_speaker = r->wireup.rank == 0 || is_giving_up || (r->has_seat && gsrt_seat_is_leading(&r->seat));
+    if (exit_code != 0 && exit_code != GSRT_EXIT_AGAIN && diag->status != GSRT_OK && is_speaker)
         (void)fprintf(stderr, "gsrt-launch: error: %s\n", diag->text);
+    if (exit_code == GSRT_EXIT_AGAIN)
+        (void)fprintf(stderr, "gsrt-launch: rank %u starts again: %s\n", r->wireup.rank,
+                      diag->status != GSRT_OK ? diag->text : "the others go on without this incarnation");
     run_fini(r);
     gsrt_keeper_handover_fini(&r->keeper);
     free(r);

@@ -1,7 +1,5 @@
 #include "launch/seat.h"
 
-#include "launch/interrupt.h"
-
 /* ---- on the leader ---- */
 
 static gsrt_membership_fence fenced(void *arg, uint64_t now_ns)
@@ -149,7 +147,7 @@ bool gsrt_seat_is_leading(const gsrt_seat *seat)
     return seat->outcome.led_epoch != 0 && seat->outcome.led_epoch == seat->rank.epoch;
 }
 
-/* A rank that gives up may have been cut off from those who finished. */
+/* A rank that gives up, or is asked to end, may have been cut off from those who finished. */
 static bool has_another_reported(const gsrt_seat *seat)
 {
     gsrt_buffer report;
@@ -164,7 +162,7 @@ int gsrt_seat_conclude_early(gsrt_seat *seat, int exit_code)
 {
     if (!gsrt_seat_is_leading(seat) || seat->outcome.directory == NULL)
         return exit_code;
-    if (exit_code == GSRT_EXIT_AGAIN || (exit_code != GSRT_EXIT_INTERRUPTED && has_another_reported(seat)))
+    if (exit_code == GSRT_EXIT_AGAIN || has_another_reported(seat))
         return exit_code; /* the run goes on, or has gone on, without this incarnation */
     gsrt_healing_finished(&seat->healing, false);
     const char *error = seat->diag.status == GSRT_OK ? NULL : seat->diag.text;

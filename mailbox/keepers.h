@@ -17,8 +17,11 @@
 
 #define GSRT_NOT_A_MEMBER UINT32_MAX
 
-/* Exit code of a worker that cannot go on and wants its next incarnation. Not one of the codes that users see. */
-enum { GSRT_EXIT_AGAIN = 86 };
+/* Exit codes of a worker, for its keeper; not codes that users see. */
+enum {
+    GSRT_EXIT_AGAIN = 86,    /* it cannot go on and wants its next incarnation */
+    GSRT_EXIT_GIVEN_UP = 87, /* nor would its next incarnation: there is no quorum */
+};
 
 /* What a keeper holds for its worker: the last view that the worker knew. */
 typedef struct gsrt_deposit {
