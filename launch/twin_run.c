@@ -121,7 +121,10 @@ static gsrt_status start_rank(void *arg, gsrt_node *node, uint32_t rank, uint32_
     if (status != GSRT_OK)
         return status;
     t->is_started = true;
-    return gsrt_seat_start(&t->seat, node, &options);
+    status = gsrt_seat_start(&t->seat, node, &options);
+    if (status != GSRT_OK && r->diag.status == GSRT_OK)
+        r->diag = t->seat.diag; /* said before the seats are undone */
+    return status;
 }
 
 static void end_rank(void *arg, uint32_t rank, uint32_t incarnation, bool was_killed)
