@@ -27,9 +27,11 @@ struct gsrt_replay {
     instance *instances; /* [instance_count], in the order of their beginning */
     uint32_t instance_count, instance_capacity;
     gsrt_replay_account accounts[GSRT_REPLAY_KIND_COUNT_MAX];
-    uint64_t difference_count, unknown_count, lost_count;
-    gsrt_replay_difference difference; /* the first */
-    gsrt_buffer recorded, decided;     /* its texts */
+    uint64_t unknown_count, lost_count;
+    struct {
+        gsrt_replay_difference what;   /* the first of its kind; borrows */
+        gsrt_buffer recorded, decided; /* from these */
+    } differences[GSRT_REPLAY_KIND_COUNT_MAX];
 };
 
 gsrt_status gsrt_replay_create(const gsrt_replay_kind *kinds, uint32_t kind_count, gsrt_replay **out)
@@ -41,11 +43,12 @@ gsrt_status gsrt_replay_create(const gsrt_replay_kind *kinds, uint32_t kind_coun
         return GSRT_ENOMEM;
     replay->kinds = kinds;
     replay->kind_count = kind_count;
-    for (uint32_t i = 0; i < kind_count; i++)
+    for (uint32_t i = 0; i < kind_count; i++) {
         replay->accounts[i].name = kinds[i].name;
-    /* JSON of a frame: a byte of msgpack is at most one number and a comma, or a byte in hexadecimal */
-    gsrt_buffer_init(&replay->recorded, 8 * (size_t)GSRT_TRACE_FRAME_BYTES_MAX);
-    gsrt_buffer_init(&replay->decided, 8 * (size_t)GSRT_TRACE_FRAME_BYTES_MAX);
+        /* JSON of a frame: a byte of msgpack is at most "false," */
+        gsrt_buffer_init(&replay->differences[i].recorded, 8 * (size_t)GSRT_TRACE_FRAME_BYTES_MAX);
+        gsrt_buffer_init(&replay->differences[i].decided, 8 * (size_t)GSRT_TRACE_FRAME_BYTES_MAX);
+    }
     *out = replay;
     return GSRT_OK;
 }
@@ -65,8 +68,10 @@ gsrt_replay *gsrt_replay_free(gsrt_replay *replay)
         for (uint32_t i = 0; i < replay->instance_count; i++)
             instance_fini(replay, &replay->instances[i]);
         free(replay->instances);
-        gsrt_buffer_fini(&replay->recorded);
-        gsrt_buffer_fini(&replay->decided);
+        for (uint32_t i = 0; i < replay->kind_count; i++) {
+            gsrt_buffer_fini(&replay->differences[i].recorded);
+            gsrt_buffer_fini(&replay->differences[i].decided);
+        }
         free(replay);
     }
     return NULL;
@@ -77,14 +82,28 @@ const gsrt_replay_account *gsrt_replay_accounts(const gsrt_replay *replay)
     return replay->accounts;
 }
 
+const gsrt_replay_difference *gsrt_replay_difference_of(const gsrt_replay *replay, uint32_t kind)
+{
+    return replay->accounts[kind].difference_count == 0 ? NULL : &replay->differences[kind].what;
+}
+
 const gsrt_replay_difference *gsrt_replay_first_difference(const gsrt_replay *replay)
 {
-    return replay->difference_count == 0 ? NULL : &replay->difference;
+    const gsrt_replay_difference *first = NULL;
+    for (uint32_t i = 0; i < replay->kind_count; i++) {
+        const gsrt_replay_difference *d = gsrt_replay_difference_of(replay, i);
+        if (d != NULL && (first == NULL || d->frame_number < first->frame_number))
+            first = d;
+    }
+    return first;
 }
 
 uint64_t gsrt_replay_difference_count(const gsrt_replay *replay)
 {
-    return replay->difference_count;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < replay->kind_count; i++)
+        count += replay->accounts[i].difference_count;
+    return count;
 }
 
 uint64_t gsrt_replay_unknown_count(const gsrt_replay *replay)
@@ -136,23 +155,33 @@ static void describe(const gsrt_replay *replay, uint32_t kind, gsrt_span action,
         gsrt_buffer_reset(out);
 }
 
-static void differ(gsrt_replay *replay, instance *it, const gsrt_trace_frame *frame, const gsrt_span *recorded)
+/* It is not compared any more, and needs its machine no more. */
+static void end_instance(const gsrt_replay *replay, instance *it)
 {
     it->is_over = true;
-    if (replay->difference_count++ > 0)
+    if (it->machine != NULL)
+        replay->kinds[it->kind].destroy(it->machine);
+    it->machine = NULL;
+}
+
+static void differ(gsrt_replay *replay, instance *it, const gsrt_trace_frame *frame, const gsrt_span *recorded)
+{
+    end_instance(replay, it);
+    if (replay->accounts[it->kind].difference_count++ > 0)
         return;
+    gsrt_buffer *was = &replay->differences[it->kind].recorded, *is = &replay->differences[it->kind].decided;
     if (recorded != NULL)
-        describe(replay, it->kind, *recorded, &replay->recorded);
+        describe(replay, it->kind, *recorded, was);
     if (it->compared < it->count) {
         const decided *next = (const decided *)(const void *)it->actions.data + it->compared;
-        describe(replay, it->kind, gsrt_span_of(it->bytes.data + next->offset, next->len), &replay->decided);
+        describe(replay, it->kind, gsrt_span_of(it->bytes.data + next->offset, next->len), is);
     }
-    replay->difference = (gsrt_replay_difference){.frame_number = frame->number,
-                                                  .event_frame = it->event_frame,
-                                                  .actor = it->actor,
-                                                  .machine = replay->kinds[it->kind].name,
-                                                  .recorded = gsrt_buffer_span(&replay->recorded),
-                                                  .decided = gsrt_buffer_span(&replay->decided)};
+    replay->differences[it->kind].what = (gsrt_replay_difference){.frame_number = frame->number,
+                                                                  .event_frame = it->event_frame,
+                                                                  .actor = it->actor,
+                                                                  .machine = replay->kinds[it->kind].name,
+                                                                  .recorded = gsrt_buffer_span(was),
+                                                                  .decided = gsrt_buffer_span(is)};
 }
 
 /* All that it decided must have been seen by now. */
@@ -184,7 +213,7 @@ static gsrt_status begin(gsrt_replay *replay, const gsrt_trace_frame *frame, con
     instance *before = instance_of(replay, frame->init.actor, kind);
     if (before != NULL) {
         expect_drawn(replay, before, frame);
-        before->is_over = true;
+        end_instance(replay, before);
     }
     instance *it = &replay->instances[replay->instance_count];
     *it = (instance){.actor = frame->init.actor, .kind = kind, .event_frame = frame->number};
@@ -290,7 +319,7 @@ gsrt_status gsrt_replay_feed(gsrt_replay *replay, const gsrt_trace_frame *frame,
     case GSRT_TRACE_LOST:
         replay->lost_count += frame->lost.frame_count;
         for (uint32_t i = 0; i < replay->instance_count; i++)
-            replay->instances[i].is_over = true;
+            end_instance(replay, &replay->instances[i]);
         return GSRT_OK;
     case GSRT_TRACE_END:
         for (uint32_t i = 0; i < replay->instance_count; i++)

@@ -41,7 +41,8 @@ typedef struct gsrt_replay_account {
     const char *name;
     uint64_t machine_count, event_count; /* events fed */
     uint64_t action_count;               /* recorded actions compared, equal or not */
-    uint64_t skipped_count; /* events and actions that could not be replayed after a loss or a difference */
+    uint64_t skipped_count;    /* events and actions that could not be replayed after a loss or a difference */
+    uint64_t difference_count; /* machines that differ */
 } gsrt_replay_account;
 
 /* Where a trace and its machines first disagree. */
@@ -68,9 +69,10 @@ GSRT_MUST_CHECK gsrt_status gsrt_replay_feed(gsrt_replay *replay, const gsrt_tra
 
 /* [kind_count], in the order of the kinds; borrowed. */
 const gsrt_replay_account *gsrt_replay_accounts(const gsrt_replay *replay);
-/* The first; NULL: none so far. Borrowed until free. */
+/* The first of a kind, and of all; NULL: none so far. Borrowed until free. */
+const gsrt_replay_difference *gsrt_replay_difference_of(const gsrt_replay *replay, uint32_t kind);
 const gsrt_replay_difference *gsrt_replay_first_difference(const gsrt_replay *replay);
-/* Machines that differ. */
+/* Machines that differ, of all kinds. */
 uint64_t gsrt_replay_difference_count(const gsrt_replay *replay);
 /* Frames of machines that no kind replays. */
 uint64_t gsrt_replay_unknown_count(const gsrt_replay *replay);

@@ -16,36 +16,55 @@
 
 /* ---- which traces there are ---- */
 
-/* "rank-R.I.gsrtt" */
-static bool parse_name(const char *name, uint32_t *rank, uint32_t *incarnation)
+/* "rank-R.I.gsrtt", or "rank-R.I.gG.gsrtt" of a run that was resumed (ckpt/recorder.h). */
+static bool parse_name(const char *name, gsrt__replayed_trace *out)
 {
     char again[64];
-    if (sscanf(name, "rank-%9u.%9u.gsrtt", rank, incarnation) != 2)
+    gsrt__replayed_trace read = {0};
+    if (sscanf(name, "rank-%9u.%9u.g%9u.gsrtt", &read.rank, &read.incarnation, &read.generation) == 3)
+        (void)snprintf(again, sizeof again, "rank-%u.%u.g%u.gsrtt", read.rank, read.incarnation, read.generation);
+    else if (sscanf(name, "rank-%9u.%9u.gsrtt", &read.rank, &read.incarnation) == 2)
+        (void)snprintf(again, sizeof again, "rank-%u.%u.gsrtt", read.rank, read.incarnation);
+    else
         return false;
-    (void)snprintf(again, sizeof again, "rank-%u.%u.gsrtt", *rank, *incarnation);
-    return strcmp(name, again) == 0;
+    if (strcmp(name, again) != 0)
+        return false;
+    *out = read;
+    return true;
+}
+
+static bool is_trace(const char *name)
+{
+    size_t len = strlen(name), suffix = strlen(".gsrtt");
+    return len > suffix && strcmp(name + len - suffix, ".gsrtt") == 0;
 }
 
 static int by_rank(const void *a, const void *b)
 {
     const gsrt__replayed_trace *x = a, *y = b;
+    if (x->generation != y->generation)
+        return x->generation < y->generation ? -1 : 1;
     if (x->rank != y->rank)
         return x->rank < y->rank ? -1 : 1;
     return x->incarnation < y->incarnation ? -1 : x->incarnation > y->incarnation;
 }
 
-static gsrt_status add_trace(gsrt__replayed_run *run, const char *name, uint32_t rank, uint32_t incarnation)
+static gsrt_status add_trace(gsrt__replayed_run *run, const char *name, gsrt_diag *diag)
 {
+    gsrt__replayed_trace trace;
+    if (!parse_name(name, &trace))
+        return gsrt_diag_set(diag, GSRT_EINPUT, run->directory, name,
+                             "no trace of a run has this name; take it out of trace/");
     gsrt__replayed_trace *traces = realloc(run->traces, (run->trace_count + 1) * sizeof *traces);
     if (traces == NULL)
         return GSRT_ENOMEM;
     run->traces = traces;
     size_t bytes = strlen(run->directory) + strlen(name) + sizeof "/trace/";
-    char *path = malloc(bytes);
-    if (path == NULL)
+    trace.path = malloc(bytes);
+    if (trace.path == NULL)
         return GSRT_ENOMEM;
-    (void)snprintf(path, bytes, "%s/trace/%s", run->directory, name);
-    run->traces[run->trace_count++] = (gsrt__replayed_trace){.path = path, .rank = rank, .incarnation = incarnation};
+    (void)snprintf(trace.path, bytes, "%s/trace/%s", run->directory, name);
+    run->traces[run->trace_count++] = trace;
     return GSRT_OK;
 }
 
@@ -58,10 +77,9 @@ static gsrt_status list(gsrt__replayed_run *run, gsrt_diag *diag)
         return gsrt_diag_set(diag, GSRT_EINPUT, run->directory, NULL,
                              "trace/ cannot be read: %s; give the directory of a run", strerror(errno));
     gsrt_status status = GSRT_OK;
-    uint32_t rank, incarnation;
     for (struct dirent *entry = readdir(stream); entry != NULL && status == GSRT_OK; entry = readdir(stream)) {
-        if (parse_name(entry->d_name, &rank, &incarnation))
-            status = add_trace(run, entry->d_name, rank, incarnation);
+        if (is_trace(entry->d_name))
+            status = add_trace(run, entry->d_name, diag);
     }
     (void)closedir(stream);
     if (status == GSRT_OK && run->trace_count == 0)

@@ -1,12 +1,16 @@
 /* `gsrt replay RUN`: the recorded decisions of a run, taken again.
  *
  * Every trace of the run directory is read, its chain of checksums checked, its machines made anew and fed what they
- * were fed (ckpt/replay.h). Standard output: a paragraph per trace and the verdict, or with --json one object:
- *   {"run", "traces": [{"file", "rank", "incarnation", "world", "frames", "is_torn", "lost_frames", "unknown_frames",
- *    "damage" (text or null), "machines": [{"machine", "count", "events", "actions", "skipped"}],
- *    "differing_machines", "difference" (null, or {"frame", "event_frame", "machine", "actor", "recorded",
- * "decided"})}], "ranks_without_trace", "verdict": "equal" | "damaged" | "different"} A trace without its end is said
- * to be torn, as a kill leaves it; it is replayed as far as it goes.
+ * were fed (ckpt/replay.h). A trace without its end is said to be torn, as a kill leaves it, and replayed as far as it
+ * goes. Standard output: a paragraph per trace and the verdict, or with --json one object:
+ *
+ *   verdict               "equal" | "damaged" | "different"
+ *   run                   its directory
+ *   traces                rank, incarnation, generation, frames, is_torn, lost_frames, unknown_frames, file, world,
+ *                         damage
+ *     machines            of each kind: machine, count, events, actions, skipped, differing
+ *       difference        the first, or null: frame, event_frame, actor, recorded, decided (null: no action)
+ *   ranks_without_trace   numbers
  */
 #ifndef GSRT_LAUNCH_REPLAY_H
 #define GSRT_LAUNCH_REPLAY_H

@@ -7,6 +7,7 @@
 typedef struct gsrt__replayed_trace {
     char *path; /* owned; as the user may type it */
     uint32_t rank, incarnation;
+    uint32_t generation;                 /* 0: of the run as it began; else of its resumption number `generation` */
     char world[GSRT_NAME_BYTES_MAX + 1]; /* empty: no RUN frame was read */
     uint64_t frame_count;                /* read and whole */
     size_t torn_at_bytes;

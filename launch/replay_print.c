@@ -9,27 +9,6 @@ enum { EXCERPT_BEFORE_BYTES = 80, EXCERPT_BYTES = 320 };
 
 /* ---- for a person ---- */
 
-static gsrt_status print_machines(const gsrt_replay *replay, gsrt_buffer *out)
-{
-    const gsrt_replay_account *accounts = gsrt_replay_accounts(replay);
-    gsrt_status status = GSRT_OK;
-    for (uint32_t i = 0; i < GSRT_REPLAY_MACHINE_COUNT && status == GSRT_OK; i++) {
-        const gsrt_replay_account *a = &accounts[i];
-        if (a->machine_count == 0 && a->skipped_count == 0)
-            continue;
-        status = gsrt_buffer_print(out, "  %s: %" PRIu64 " event%s fed, %" PRIu64 " action%s compared", a->name,
-                                   a->event_count, a->event_count == 1 ? "" : "s", a->action_count,
-                                   a->action_count == 1 ? "" : "s");
-        if (status == GSRT_OK && a->machine_count > 1)
-            status = gsrt_buffer_print(out, ", %" PRIu64 " machines", a->machine_count);
-        if (status == GSRT_OK && a->skipped_count > 0)
-            status = gsrt_buffer_print(out, ", %" PRIu64 " frames not replayed", a->skipped_count);
-        if (status == GSRT_OK)
-            status = gsrt_buffer_append(out, "\n", 1);
-    }
-    return status;
-}
-
 static size_t common_prefix(gsrt_span a, gsrt_span b)
 {
     size_t at = 0;
@@ -56,10 +35,8 @@ static gsrt_status print_action(const char *what, gsrt_span text, size_t differs
     return status == GSRT_OK ? gsrt_buffer_print(out, "%s\n", from + count < text.len ? "..." : "") : status;
 }
 
-static gsrt_status print_difference(const gsrt_replay *replay, gsrt_buffer *out)
+static gsrt_status print_difference(const gsrt_replay_difference *d, gsrt_buffer *out)
 {
-    const gsrt_replay_difference *d = gsrt_replay_first_difference(replay);
-    uint64_t others = gsrt_replay_difference_count(replay) - 1;
     size_t at = common_prefix(d->recorded, d->decided);
     gsrt_status status = gsrt_buffer_print(
         out, "  differs at frame %" PRIu64 ": %s of actor %u.%u.%u, after the event of frame %" PRIu64 "\n",
@@ -67,10 +44,35 @@ static gsrt_status print_difference(const gsrt_replay *replay, gsrt_buffer *out)
         gsrt_address_serial(d->actor), d->event_frame);
     if (status == GSRT_OK)
         status = print_action("recorded", d->recorded, at, out);
-    if (status == GSRT_OK)
-        status = print_action("replayed", d->decided, at, out);
-    if (status == GSRT_OK && others > 0)
-        status = gsrt_buffer_print(out, "  %" PRIu64 " more of its machines differ\n", others);
+    return status == GSRT_OK ? print_action("replayed", d->decided, at, out) : status;
+}
+
+static gsrt_status print_account(const gsrt_replay_account *a, gsrt_buffer *out)
+{
+    gsrt_status status =
+        gsrt_buffer_print(out, "  %s: %" PRIu64 " event%s fed, %" PRIu64 " action%s compared", a->name, a->event_count,
+                          a->event_count == 1 ? "" : "s", a->action_count, a->action_count == 1 ? "" : "s");
+    if (status == GSRT_OK && a->machine_count > 1)
+        status = gsrt_buffer_print(out, ", %" PRIu64 " machines", a->machine_count);
+    if (status == GSRT_OK && a->difference_count > 1)
+        status = gsrt_buffer_print(out, ", %" PRIu64 " of them differ", a->difference_count);
+    if (status == GSRT_OK && a->skipped_count > 0)
+        status = gsrt_buffer_print(out, ", %" PRIu64 " frames not replayed", a->skipped_count);
+    return status == GSRT_OK ? gsrt_buffer_append(out, "\n", 1) : status;
+}
+
+/* What was fed and compared, and the first difference, of each kind of machine. */
+static gsrt_status print_machines(const gsrt_replay *replay, gsrt_buffer *out)
+{
+    gsrt_status status = GSRT_OK;
+    for (uint32_t i = 0; i < GSRT_REPLAY_MACHINE_COUNT && status == GSRT_OK; i++) {
+        const gsrt_replay_account *a = &gsrt_replay_accounts(replay)[i];
+        const gsrt_replay_difference *d = gsrt_replay_difference_of(replay, i);
+        if (a->machine_count > 0 || a->skipped_count > 0)
+            status = print_account(a, out);
+        if (status == GSRT_OK && d != NULL)
+            status = print_difference(d, out);
+    }
     return status;
 }
 
@@ -92,8 +94,6 @@ static gsrt_status print_state(const gsrt__replayed_trace *trace, gsrt_buffer *o
     if (status == GSRT_OK && gsrt_replay_unknown_count(replay) > 0)
         status = gsrt_buffer_print(out, "  %" PRIu64 " frames of machines that this program cannot replay\n",
                                    gsrt_replay_unknown_count(replay));
-    if (status == GSRT_OK && gsrt_replay_difference_count(replay) > 0)
-        status = print_difference(replay, out);
     if (status == GSRT_OK && trace->damage.status != GSRT_OK)
         status = gsrt_buffer_print(out, "  damaged: %s\n", trace->damage.text);
     return status;
@@ -122,8 +122,11 @@ gsrt_status gsrt__replayed_run_print(const gsrt__replayed_run *run, bool is_quie
         }
         if (is_quiet && !is_noteworthy(trace))
             continue;
-        status = gsrt_buffer_print(out, "rank %u, incarnation %u: %" PRIu64 " frames\n", trace->rank,
-                                   trace->incarnation, trace->frame_count);
+        status = gsrt_buffer_print(out, "rank %u, incarnation %u", trace->rank, trace->incarnation);
+        if (status == GSRT_OK && trace->generation > 0)
+            status = gsrt_buffer_print(out, ", generation %u", trace->generation);
+        if (status == GSRT_OK)
+            status = gsrt_buffer_print(out, ": %" PRIu64 " frames\n", trace->frame_count);
         if (status == GSRT_OK)
             status = print_machines(trace->replay, out);
         if (status == GSRT_OK)
@@ -149,35 +152,13 @@ static gsrt_status json_text(gsrt_buffer *out, const char *key, gsrt_span text, 
     return is_null ? gsrt_buffer_append(out, "null", 4) : gsrt_json_print_text(out, text);
 }
 
-static gsrt_status json_machines(const gsrt_replay *replay, gsrt_buffer *out)
+static gsrt_status json_difference(const gsrt_replay_difference *d, gsrt_buffer *out)
 {
-    const gsrt_replay_account *accounts = gsrt_replay_accounts(replay);
-    gsrt_status status = gsrt_buffer_print(out, ",\"machines\":[");
-    bool is_first = true;
-    for (uint32_t i = 0; i < GSRT_REPLAY_MACHINE_COUNT && status == GSRT_OK; i++) {
-        const gsrt_replay_account *a = &accounts[i];
-        if (a->machine_count == 0 && a->skipped_count == 0)
-            continue;
-        status = gsrt_buffer_print(out,
-                                   "%s{\"machine\":\"%s\",\"count\":%" PRIu64 ",\"events\":%" PRIu64
-                                   ",\"actions\":%" PRIu64 ",\"skipped\":%" PRIu64 "}",
-                                   is_first ? "" : ",", a->name, a->machine_count, a->event_count, a->action_count,
-                                   a->skipped_count);
-        is_first = false;
-    }
-    return status == GSRT_OK ? gsrt_buffer_append(out, "]", 1) : status;
-}
-
-static gsrt_status json_difference(const gsrt_replay *replay, gsrt_buffer *out)
-{
-    const gsrt_replay_difference *d = gsrt_replay_first_difference(replay);
     if (d == NULL)
-        return gsrt_buffer_print(out, ",\"differing_machines\":0,\"difference\":null");
+        return gsrt_buffer_print(out, ",\"difference\":null");
     gsrt_status status =
-        gsrt_buffer_print(out,
-                          ",\"differing_machines\":%" PRIu64 ",\"difference\":{\"frame\":%" PRIu64
-                          ",\"event_frame\":%" PRIu64 ",\"machine\":\"%s\",\"actor\":%" PRIu64,
-                          gsrt_replay_difference_count(replay), d->frame_number, d->event_frame, d->machine, d->actor);
+        gsrt_buffer_print(out, ",\"difference\":{\"frame\":%" PRIu64 ",\"event_frame\":%" PRIu64 ",\"actor\":%" PRIu64,
+                          d->frame_number, d->event_frame, d->actor);
     if (status == GSRT_OK)
         status = json_text(out, "recorded", d->recorded, d->recorded.len == 0);
     if (status == GSRT_OK)
@@ -185,15 +166,37 @@ static gsrt_status json_difference(const gsrt_replay *replay, gsrt_buffer *out)
     return status == GSRT_OK ? gsrt_buffer_append(out, "}", 1) : status;
 }
 
+static gsrt_status json_machines(const gsrt_replay *replay, gsrt_buffer *out)
+{
+    gsrt_status status = gsrt_buffer_print(out, ",\"machines\":[");
+    bool is_first = true;
+    for (uint32_t i = 0; i < GSRT_REPLAY_MACHINE_COUNT && status == GSRT_OK; i++) {
+        const gsrt_replay_account *a = &gsrt_replay_accounts(replay)[i];
+        if (a->machine_count == 0 && a->skipped_count == 0)
+            continue;
+        status = gsrt_buffer_print(out,
+                                   "%s{\"machine\":\"%s\",\"count\":%" PRIu64 ",\"events\":%" PRIu64
+                                   ",\"actions\":%" PRIu64 ",\"skipped\":%" PRIu64 ",\"differing\":%" PRIu64,
+                                   is_first ? "" : ",", a->name, a->machine_count, a->event_count, a->action_count,
+                                   a->skipped_count, a->difference_count);
+        if (status == GSRT_OK)
+            status = json_difference(gsrt_replay_difference_of(replay, i), out);
+        if (status == GSRT_OK)
+            status = gsrt_buffer_append(out, "}", 1);
+        is_first = false;
+    }
+    return status == GSRT_OK ? gsrt_buffer_append(out, "]", 1) : status;
+}
+
 static gsrt_status json_trace(const gsrt__replayed_trace *trace, gsrt_buffer *out)
 {
     const gsrt_replay *replay = trace->replay;
-    gsrt_status status =
-        gsrt_buffer_print(out,
-                          "{\"rank\":%u,\"incarnation\":%u,\"frames\":%" PRIu64
-                          ",\"is_torn\":%s,\"lost_frames\":%" PRIu64 ",\"unknown_frames\":%" PRIu64,
-                          trace->rank, trace->incarnation, trace->frame_count, trace->is_torn ? "true" : "false",
-                          gsrt_replay_lost_count(replay), gsrt_replay_unknown_count(replay));
+    gsrt_status status = gsrt_buffer_print(out,
+                                           "{\"rank\":%u,\"incarnation\":%u,\"generation\":%u,\"frames\":%" PRIu64
+                                           ",\"is_torn\":%s,\"lost_frames\":%" PRIu64 ",\"unknown_frames\":%" PRIu64,
+                                           trace->rank, trace->incarnation, trace->generation, trace->frame_count,
+                                           trace->is_torn ? "true" : "false", gsrt_replay_lost_count(replay),
+                                           gsrt_replay_unknown_count(replay));
     if (status == GSRT_OK)
         status = json_text(out, "file", gsrt_span_of_text(trace->path), false);
     if (status == GSRT_OK)
@@ -202,8 +205,6 @@ static gsrt_status json_trace(const gsrt__replayed_trace *trace, gsrt_buffer *ou
         status = json_text(out, "damage", gsrt_span_of_text(trace->damage.text), trace->damage.status == GSRT_OK);
     if (status == GSRT_OK)
         status = json_machines(replay, out);
-    if (status == GSRT_OK)
-        status = json_difference(replay, out);
     return status == GSRT_OK ? gsrt_buffer_append(out, "}", 1) : status;
 }
 

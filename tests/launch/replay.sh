@@ -136,6 +136,12 @@ edit change "$init"
 replays 2 "$damaged" "damaged: $name: frame $init, byte " 'cannot have begun with these options'
 
 # another rank's trace under this name; no trace of a rank; no run at all
+cp "$trace" "$name"
+cp "$trace" "$damaged/trace/rank-0.0.g2.gsrtt" # as a run that was resumed leaves it
+replays 0 "$damaged" 'rank 0, incarnation 0, generation 2: ' 'replay equal (5 traces, '
+mv "$damaged/trace/rank-0.0.g2.gsrtt" "$damaged/trace/rank-0.0.x.gsrtt"
+replays 2 "$damaged" 'error: ' 'rank-0.0.x.gsrtt: no trace of a run has this name'
+rm "$damaged/trace/rank-0.0.x.gsrtt"
 cp "$work/real/trace/rank-1.0.gsrtt" "$name"
 replays 2 "$damaged" "frame 0: this is the trace of rank 1, incarnation 0"
 rm "$name"
