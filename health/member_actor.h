@@ -38,9 +38,9 @@ typedef struct gsrt_member_options {
 } gsrt_member_options;
 
 /* Times of a run, in both worlds: detection 50 ms, retry 20 ms, takeover 100 ms, a hold of 150 ms, giving up 15 s; and
- * by contact_ms (GSRT_CONTACT_MS_MIN to GSRT_CONTACT_MS_MAX): a lease of 20 contacts, at least 1 s, and a pause of 8, at
- * most GSRT_PHI_PAUSE_MS_MAX; 0 where contacts are too rare to be scored (GSRT_PHI_INTERVAL_MS_MAX). Everything else is
- * zero. */
+ * by contact_ms (GSRT_CONTACT_MS_MIN to GSRT_CONTACT_MS_MAX): a lease of 20 contacts, at least 1 s, and a pause of 8,
+ * at most GSRT_PHI_PAUSE_MS_MAX; 0 where contacts are too rare to be scored (GSRT_PHI_INTERVAL_MS_MAX). Everything else
+ * is zero. */
 gsrt_member_options gsrt_member_options_of(uint32_t contact_ms);
 
 typedef struct gsrt_member {

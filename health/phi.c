@@ -20,7 +20,8 @@ enum {
     THRESHOLD_MILLI_MAX = 20000,
 };
 #define INTERVAL_NS_MIN 100000ull
-#define INTERVAL_NS_MAX (GSRT_PHI_INTERVAL_MS_MAX * 1000000ull) /* what may be learnt from it stays below INTERVAL_US_MAX */
+#define INTERVAL_NS_MAX                                                                                                \
+    (GSRT_PHI_INTERVAL_MS_MAX * 1000000ull) /* what may be learnt from it stays below INTERVAL_US_MAX */
 
 typedef struct peer_state {
     bool is_watched, is_suspected, is_told;     /* is_told: no action is due */

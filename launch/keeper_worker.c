@@ -57,8 +57,11 @@ gsrt_status gsrt_keeper_attach(gsrt_keeper_handover *out)
     for (int i = 0; i < 4; i++)
         if (n[i] >= 0 && fcntl((int)n[i], F_SETFD, FD_CLOEXEC) != 0)
             return GSRT_ESTATE;
-    gsrt_keeper_handover handover = {
-        .incarnation = (uint32_t)n[5], .pipe = (int)n[0], .channel = (int)n[1], .listener = (int)n[2], .keeper_port = (uint16_t)n[4]};
+    gsrt_keeper_handover handover = {.incarnation = (uint32_t)n[5],
+                                     .pipe = (int)n[0],
+                                     .channel = (int)n[1],
+                                     .listener = (int)n[2],
+                                     .keeper_port = (uint16_t)n[4]};
     gsrt_buffer_init(&handover.ticket, GSRT_TICKET_BYTES_MAX);
     gsrt_status status = gsrt_interrupt_watch((int)n[0]);
     if (status == GSRT_OK && n[3] >= 0)

@@ -202,8 +202,7 @@ static gsrt_status start_seat(run *r)
                                  .on_created = note_directory,
                                  .on_start = place_recorder,
                                  .conclude = start_concluding};
-    gsrt_status status =
-        gsrt_wireup_give_budget(&r->wireup, r->scenario->restart_max, r->scenario->restart_window_ms);
+    gsrt_status status = gsrt_wireup_give_budget(&r->wireup, r->scenario->restart_max, r->scenario->restart_window_ms);
     if (status != GSRT_OK)
         return status;
     r->has_seat = true;

@@ -123,7 +123,8 @@ gsrt_status gsrt_ucx_join(gsrt_transport *transport, const gsrt_span *cards, con
             continue;
         }
         uint64_t passed_ms = gsrt_visit_now_ms() - start_ms;
-        uint32_t limit_ms = count_others(ucx, GSRT__PEER_UP) > 0 && JOIN_PATIENCE_MS < timeout_ms ? JOIN_PATIENCE_MS : timeout_ms;
+        uint32_t limit_ms =
+            count_others(ucx, GSRT__PEER_UP) > 0 && JOIN_PATIENCE_MS < timeout_ms ? JOIN_PATIENCE_MS : timeout_ms;
         if (passed_ms >= limit_ms)
             break;
         struct pollfd one = {.fd = gsrt_sentinel_fd(ucx->sentinel), .events = POLLIN};

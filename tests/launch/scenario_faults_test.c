@@ -218,11 +218,10 @@ END_TEST
 
 START_TEST(healing)
 {
-    static const gsrt_scenario_set sets[] = {
-        {"healing.restarts", "0"},
-        {"healing.restart_window_s", "0.25"},
-        {"healing.prefer", "in_place"},
-        {"healing.contact_ms", "60000"}};
+    static const gsrt_scenario_set sets[] = {{"healing.restarts", "0"},
+                                             {"healing.restart_window_s", "0.25"},
+                                             {"healing.prefer", "in_place"},
+                                             {"healing.contact_ms", "60000"}};
     gsrt_scenario *scenario = NULL;
     gsrt_diag diag = {0};
     ck_assert_msg(read_text("  []\n", sets, 4, &scenario, &diag) == GSRT_OK, "%s", diag.text);
@@ -285,11 +284,10 @@ START_TEST(round_trip)
     round_trip_of(EVERY, NULL, 0);
     round_trip_of(odd, NULL, 0);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        const gsrt_scenario_set sets[] = {
-            {"healing.prefer", words[i]},
-            {"healing.restarts", "64"},
-            {"healing.restart_window_s", "0.0015"},
-            {"healing.contact_ms", "10"}};
+        const gsrt_scenario_set sets[] = {{"healing.prefer", words[i]},
+                                          {"healing.restarts", "64"},
+                                          {"healing.restart_window_s", "0.0015"},
+                                          {"healing.contact_ms", "10"}};
         round_trip_of("  []\n", sets, 4);
     }
 }
