@@ -9,7 +9,7 @@ enum { LAYERS = 7, RANKS = 7 };
 
 static gsrt_plan *random_plan(uint64_t seed)
 {
-    gsrt_plan_carrier c = {.exchange = (uint32_t)gsrt_random_u64(seed, 1, 0) % 3};
+    gsrt_plan_carrier c = {.exchange = (uint32_t)gsrt_random_u64(seed, 1, 0) % (GSRT_EXCHANGE_SCATTER + 1)};
     uint32_t layer = 0, rank = 0;
     c.stage_count = 1 + (uint32_t)gsrt_random_u64(seed, 1, 1) % 3;
     for (uint32_t s = 0; s < c.stage_count; s++) {
@@ -120,7 +120,7 @@ START_TEST(what_came_over_the_wire_is_checked)
         else if (i == 3)
             bad.member_counts[0] = 0;
         else if (i == 4)
-            bad.exchange = 3;
+            bad.exchange = GSRT_EXCHANGE_SCATTER + 1;
         else
             bad.role_count = 2;
         ck_assert_int_eq(gsrt_plan_unpack(&bad, &plan), GSRT_EDECODE);
