@@ -84,6 +84,11 @@ static void on_token(void *arg, const gsrt_seat *seat, const gsrt_msg_token *tok
     gsrt_witness_token(&((seed_run *)arg)->witness, seat, token, is_new);
 }
 
+static void on_view(void *arg, const gsrt_seat *seat, const gsrt_membership_view *view)
+{
+    gsrt_witness_view(&((seed_run *)arg)->witness, seat, view);
+}
+
 static gsrt_status set_link_faults(const seed_run *s)
 {
     gsrt_status status = GSRT_OK;
@@ -119,7 +124,7 @@ static gsrt_status run_through(seed_run *s)
     return run_until(s, s->campaign.quiet_ns + GSRT_CAMPAIGN_PROGRESS_MS * ms);
 }
 
-/* ---- 5: is there really no quorum ---- */
+/* ---- 6: is there really no quorum ---- */
 
 static const gsrt_membership_view *last_view(const seed_run *s)
 {
@@ -165,7 +170,7 @@ static bool lacks_quorum(const seed_run *s, char *why, size_t why_bytes)
     return 2 * living_weight <= weight;
 }
 
-/* ---- 7 and 8: what is left ---- */
+/* ---- 8 and 9: what is left ---- */
 
 /* Actors that this rank has by its own account; the gateway's scheduler may have ended or not begun. */
 static uint32_t actors_of(const gsrt_rank *r)
@@ -211,7 +216,7 @@ static void check_memory(seed_run *s)
                           (unsigned long long)s->out->inbox_bytes_max, GSRT_CAMPAIGN_INBOX_BYTES_MAX);
 }
 
-/* ---- 9: the incidents ---- */
+/* ---- 10: the incidents ---- */
 
 /* When the drawn fault began that this is the sight of; GSRT_INCIDENT_UNKNOWN_NS: none was drawn for it. */
 static uint64_t begin_of(const seed_run *s, const gsrt_incident_fault *seen)
@@ -298,7 +303,7 @@ static gsrt_status prepare(seed_run *s, uint64_t seed, const char *directory)
     s->options.directory = directory;
     s->options.is_quiet = true;
     s->job.options = &s->options;
-    s->job.watch = (gsrt_twin_watch){.arg = s, .terminal = s->base->terminal, .on_token = on_token};
+    s->job.watch = (gsrt_twin_watch){.arg = s, .terminal = s->base->terminal, .on_token = on_token, .on_view = on_view};
     if (status == GSRT_OK)
         status = gsrt_twin_job_prepare(&s->job);
     if (status != GSRT_OK)

@@ -1,13 +1,13 @@
 /* One seed of a campaign: the scenario in the twin with what the seed adds (launch/campaign.h), watched from the first
  * event to the last (launch/campaign_witness.h).
  *
- * Checked besides the witness's invariants (its header: 1 to 4):
- *   5. a run that ends does so with every answer, or, where it gives up, because there is no quorum any more: of the
+ * Checked besides the witness's invariants (its header: 1 to 5):
+ *   6. a run that ends does so with every answer, or, where it gives up, because there is no quorum any more: of the
  *      last view's members, those alive and those whose death is certain leave no majority, or nobody is left at all;
- *   6. it ends within GSRT_CAMPAIGN_PROGRESS_MS of virtual time after the last fault is over;
- *   7. at the end each node's actors are those of its last view, and nobody else is left over;
- *   8. memory is bounded: what waits in inboxes and in the twin;
- *   9. no emitted token was lost or emitted again by the incidents' account, and the incidents hold together.
+ *   7. it ends within GSRT_CAMPAIGN_PROGRESS_MS of virtual time after the last fault is over;
+ *   8. at the end each node's actors are those of its last view, and nobody else is left over;
+ *   9. memory is bounded: what waits in inboxes and in the twin;
+ *  10. no emitted token was lost or emitted again by the incidents' account, and the incidents hold together.
  */
 #ifndef GSRT_LAUNCH_CAMPAIGN_SEED_H
 #define GSRT_LAUNCH_CAMPAIGN_SEED_H

@@ -59,9 +59,11 @@ void gsrt_witness_fini(gsrt_witness *witness)
     for (uint32_t i = 0; witness->epochs != NULL && i < witness->expected->request_count; i++)
         free(witness->epochs[i]);
     free(witness->epochs);
+    free(witness->views);
     free(witness->next);
     witness->epochs = NULL;
     witness->next = NULL;
+    witness->views = NULL;
 }
 
 void gsrt_witness_note(gsrt_witness *witness, const char *format, ...)
@@ -121,6 +123,28 @@ void gsrt_witness_token(gsrt_witness *witness, const gsrt_seat *seat, const gsrt
                           epoch, token->index, token->request, witness->next[token->request]);
     if (is_new && token->index >= witness->next[token->request])
         witness->next[token->request] = token->index + 1;
+}
+
+/* ---- views ---- */
+
+void gsrt_witness_view(gsrt_witness *witness, const gsrt_seat *seat, const gsrt_membership_view *view)
+{
+    size_t bytes = view->rank_count * sizeof view->incarnations[0];
+    for (uint32_t i = 0; i < witness->view_count; i++) {
+        if (witness->views[i].epoch != view->epoch)
+            continue;
+        if (memcmp(witness->views[i].incarnations, view->incarnations, bytes) != 0)
+            gsrt_witness_note(witness, "rank %u installs view %u with other members than another rank",
+                              gsrt_node_rank(seat->node), view->epoch);
+        return;
+    }
+    gsrt_membership_view *room = realloc(witness->views, (witness->view_count + 1) * sizeof *room);
+    if (room == NULL) {
+        gsrt_witness_note(witness, "%s", gsrt_status_text(GSRT_ENOMEM));
+        return;
+    }
+    witness->views = room;
+    witness->views[witness->view_count++] = *view;
 }
 
 /* ---- the end ---- */

@@ -78,7 +78,10 @@ static void on_event(void *arg, const gsrt_membership_event *event)
 
 static void on_action(void *arg, const gsrt_membership_action *action, uint64_t now_ns)
 {
-    gsrt_healing_on_action(&((gsrt_seat *)arg)->healing, action, now_ns);
+    gsrt_seat *seat = arg;
+    if (action->kind == GSRT_MEMBERSHIP_INSTALL && seat->options.on_view != NULL)
+        seat->options.on_view(seat->options.arg, &action->view);
+    gsrt_healing_on_action(&seat->healing, action, now_ns);
 }
 
 static gsrt_status start_member(gsrt_seat *seat)

@@ -90,6 +90,14 @@ static void token_taken(void *arg, const gsrt_msg_token *token, bool is_new)
         watch->on_token(watch->arg, &t->seat, token, is_new);
 }
 
+static void view_begins(void *arg, const gsrt_membership_view *view)
+{
+    const gsrt_twin_rank *t = arg;
+    const gsrt_twin_watch *watch = &t->run->watch;
+    if (watch->on_view != NULL)
+        watch->on_view(watch->arg, &t->seat, view);
+}
+
 static void do_fault(void *arg, const gsrt_fault *fault)
 {
     gsrt_twin *twin = ((const gsrt_twin_rank *)arg)->run->twin;
@@ -112,6 +120,7 @@ static gsrt_status start_rank(void *arg, gsrt_node *node, uint32_t rank, uint32_
                                  .terminal = r->watch.terminal,
                                  .arg = t,
                                  .on_token = token_taken,
+                                 .on_view = view_begins,
                                  .directory = directory_of,
                                  .on_created = note_directory,
                                  .on_start = place_recorder,

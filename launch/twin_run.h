@@ -34,6 +34,8 @@ typedef struct gsrt_twin_watch {
     double jitter;                         /* as gsrt_twin_options.jitter */
     /* A token has come to the sink: it was taken (is_new), or compared with what it had. NULL: nobody is told. */
     void (*on_token)(void *arg, const gsrt_seat *seat, const gsrt_msg_token *token, bool is_new);
+    /* A rank is about to install a view. NULL: nobody is told. */
+    void (*on_view)(void *arg, const gsrt_seat *seat, const gsrt_membership_view *view);
 } gsrt_twin_watch;
 
 struct gsrt_twin_job {
