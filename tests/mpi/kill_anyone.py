@@ -19,7 +19,8 @@ import drill
 from drill import FULL, LENGTHS, PLANS, RECOVERY, Failure, demand
 
 TOTAL = sum(LENGTHS)
-KILLED, STOPPED, GONE = ("killed",), ("stopped",), ("partition", "left")
+KILLED, GONE = ("killed",), ("partition", "left")
+STOPPED = ("stopped", "link")  # link: who had it ended, and who saw it end first, were two
 drills = []  # (name, is it in the short form, keywords of Campaign.drill)
 
 

@@ -50,6 +50,8 @@ for transport in shm tcp; do
     echo "$transport: after SIGKILL, medians: sentinel $(median down) us, word $(median word) us, admitted $(median join) us," \
         "first message $(median said) us"
 done
+expect 0 2 GSRT_TRANSPORT= rounds 4
+count 4 'round'
 expect 0 4 GSRT_TRANSPORT= storm 8
 count 8 'round'
 echo "amid a storm: word $(median word) us, admitted $(median join) us"
