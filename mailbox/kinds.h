@@ -60,7 +60,11 @@
     K(LOGITS, 73, logits, WIRE)                                                                                        \
     /* 74 was CARRY */                                                                                                 \
     K(DRAIN, 75, drain, LOCAL)                                                                                         \
-    K(DRAINED, 76, drained, LOCAL)
+    K(DRAINED, 76, drained, LOCAL)                                                                                     \
+    K(SNAPSHOT, 77, snapshot, WIRE)                                                                                    \
+    K(SNAPSHOT_WRITTEN, 78, snapshot_written, LOCAL)                                                                   \
+    K(SNAPSHOT_PART, 79, snapshot_part, WIRE)                                                                          \
+    K(RESTORE, 80, restore, WIRE)
 
 /* a call, a monitor or a link has ended: subject is gone. call = of the open call that ends with it, 0 for a monitor */
 #define GSRT_FIELDS_DOWN(F) F(u64, subject, 0) F(u64, call, 0) F(u32, reason, 0)
@@ -115,8 +119,8 @@
 /* whoever wrote the report -> the leader's root: the run may end with this code */
 #define GSRT_FIELDS_VERDICT(F) F(u32, exit_code, 255)
 
-/* leader -> every node: where the run directory is, and the plan of this view (placement/fallback.h: gsrt_plan_carrier)
- */
+/* leader -> every node: where the run directory is, the plan of this view (placement/fallback.h: gsrt_plan_carrier),
+ * and the snapshot that it begins from (ckpt/snapshot.h); 0: none */
 #define GSRT_FIELDS_START(F)                                                                                           \
     F(text, directory, 4096)                                                                                           \
     F(u32s, layers, 2 * GSRT_STAGE_COUNT_MAX)                                                                          \
@@ -124,7 +128,8 @@
     F(u32s, ranks, GSRT_RANK_COUNT_MAX)                                                                                \
     F(u32s, shares, GSRT_RANK_COUNT_MAX)                                                                               \
     F(u32s, spares, GSRT_RANK_COUNT_MAX)                                                                               \
-    F(u32, exchange, 255)
+    F(u32, exchange, 255)                                                                                              \
+    F(u64, snapshot, 0)
 /* every node -> leader, in answer: its part is loaded (region: its address, or nobody), or why not (exit_code != 0) */
 #define GSRT_FIELDS_READY(F)                                                                                           \
     F(u32, rank, GSRT_RANK_COUNT_MAX) F(u64, region, 0) F(u32, exit_code, 255) F(text, why, 2048)
@@ -163,11 +168,13 @@
 #define GSRT_FIELDS_STOP(F) F(u32, exit_code, 255)
 
 /* gateway -> scheduler: a request; known: the answer's tokens that have been emitted before, which are computed again
- * and emitted again, to be compared */
+ * and emitted again, to be compared; restored: leading positions of prompt and known whose KV a snapshot holds, whole
+ * blocks: these are not computed again */
 #define GSRT_FIELDS_SUBMIT(F)                                                                                          \
     F(u32, request, GSRT_REQUEST_COUNT_MAX)                                                                            \
     F(u32s, prompt, GSRT_CONTEXT_MAX)                                                                                  \
     F(u32s, known, GSRT_CONTEXT_MAX)                                                                                   \
+    F(u32, restored, GSRT_CONTEXT_MAX)                                                                                 \
     F(u32, max_tokens, GSRT_CONTEXT_MAX)                                                                               \
     F(f32, temperature, 0)                                                                                             \
     F(u32, top_k, 0)                                                                                                   \
@@ -209,6 +216,25 @@
     F(u32s, tokens, GSRT_BATCH_ROWS_MAX)                                                                               \
     F(u64s, hash_lows, GSRT_BATCH_ROWS_MAX)                                                                            \
     F(u64s, hash_highs, GSRT_BATCH_ROWS_MAX)
+/* scheduler -> every region and the gateway: keep the KV of the open requests. Of request i the next block_counts[i] of
+ * blocks, whole and computed, from position 0 on */
+#define GSRT_FIELDS_SNAPSHOT(F)                                                                                        \
+    F(u64, number, 0)                                                                                                  \
+    F(u32s, requests, GSRT_BATCH_SEQUENCES_MAX)                                                                        \
+    F(u32s, block_counts, GSRT_BATCH_SEQUENCES_MAX)                                                                    \
+    F(u32s, blocks, GSRT_BODY_BYTES_MAX / 8)
+/* whoever wrote a part -> its region: it is durable, or could not be made so */
+#define GSRT_FIELDS_SNAPSHOT_WRITTEN(F) F(u64, number, 0) F(u32, status, 255) F(u64, bytes, 0) F(u64, hash, 0)
+/* region -> gateway: this member's part of the snapshot is durable (status 0), or there is none */
+#define GSRT_FIELDS_SNAPSHOT_PART(F)                                                                                   \
+    F(u64, number, 0)                                                                                                  \
+    F(u32, stage, GSRT_STAGE_COUNT_MAX)                                                                                \
+    F(u32, member, GSRT_GROUP_RANKS_MAX)                                                                               \
+    F(u32, status, 255)                                                                                                \
+    F(u64, bytes, 0)                                                                                                   \
+    F(u64, hash, 0)
+/* scheduler -> every region: put the request's leading blocks of the snapshot that this view began from into these */
+#define GSRT_FIELDS_RESTORE(F) F(u32, request, GSRT_REQUEST_COUNT_MAX) F(u32s, blocks, GSRT_BODY_BYTES_MAX / 8)
 /* scheduler -> gateway */
 #define GSRT_FIELDS_TOKEN(F)                                                                                           \
     F(u32, request, GSRT_REQUEST_COUNT_MAX)                                                                            \

@@ -17,6 +17,8 @@ typedef struct request {
     uint32_t computed;     /* positions whose KV is complete */
     uint32_t noted_blocks; /* leading full blocks that were offered to the prefix table */
     uint32_t prefix_count; /* positions reused at admission */
+    uint32_t restored;     /* leading positions whose KV a snapshot holds: whole blocks */
+    bool is_restoring;     /* admitted, and its RESTORE not yet drawn */
     uint32_t known_count;  /* of the answer, given with the request: computed again, and compared by the gateway */
     uint32_t drawn;        /* of the answer: tokens whose logits have come back */
     uint32_t emitted;      /* TOKENs drawn by the owner */
@@ -63,7 +65,9 @@ struct gsrt_scheduler {
     uint32_t live_first; /* requests before it are finished and reported */
     uint32_t admitted_count;
     uint64_t step_last;
-    flight *flights; /* ring [window] */
+    uint64_t snapshot_next;
+    uint32_t token_count; /* new ones since the last snapshot */
+    flight *flights;      /* ring [window] */
     uint32_t flight_first, flight_count;
     draft draft;
 };
@@ -120,6 +124,7 @@ gsrt_status gsrt_scheduler_create(const gsrt_scheduler_options *options, gsrt_sc
     for (uint32_t i = 0; i < options->stop_count; i++)
         scheduler->stops[i] = options->stops[i];
     scheduler->options.stops = scheduler->stops;
+    scheduler->snapshot_next = options->snapshot_first;
     scheduler->pool = gsrt_block_pool_create(options->block_count);
     scheduler->flights = calloc(options->window, sizeof *scheduler->flights);
     if (scheduler->pool == NULL || scheduler->flights == NULL) {
@@ -193,6 +198,7 @@ gsrt_status gsrt_scheduler_submit(gsrt_scheduler *scheduler, const gsrt_msg_subm
                    .prompt_count = submit->prompt_count,
                    .token_count = submit->prompt_count + submit->known_count,
                    .known_count = submit->known_count,
+                   .restored = submit->restored,
                    .is_ignoring_eos = submit->is_ignoring_eos,
                    .is_logits_wanted = submit->is_logits_wanted,
                    .temperature = submit->temperature,
@@ -218,6 +224,11 @@ gsrt_status gsrt_scheduler_submit(gsrt_scheduler *scheduler, const gsrt_msg_subm
             }
         }
     }
+    if (r->restored > 0 &&
+        (!fits || r->restored % GSRT_KV_BLOCK_POSITIONS != 0 || r->restored >= prefill_end(scheduler, r))) {
+        request_free(r);
+        return GSRT_EINVAL;
+    }
     scheduler->requests[scheduler->request_count++] = r;
     return GSRT_OK;
 }
@@ -228,7 +239,7 @@ gsrt_status gsrt_scheduler_submit(gsrt_scheduler *scheduler, const gsrt_msg_subm
 static uint32_t match_prefix(const gsrt_scheduler *scheduler, const request *r, uint32_t *blocks)
 {
     uint32_t count = 0, previous = GSRT_NO_BLOCK;
-    if (!scheduler->options.is_reusing_prefixes || r->is_logits_wanted)
+    if (!scheduler->options.is_reusing_prefixes || r->is_logits_wanted || r->restored > 0)
         return 0;
     while ((count + 1) * GSRT_KV_BLOCK_POSITIONS < r->prompt_count) {
         uint32_t block = gsrt_block_pool_find(scheduler->pool, previous, r->tokens + count * GSRT_KV_BLOCK_POSITIONS);
@@ -253,7 +264,11 @@ static bool admit(gsrt_scheduler *scheduler, request *r)
         r->blocks[i] = gsrt_block_pool_take(scheduler->pool);
     r->state = PREFILL;
     r->noted_blocks = reused;
-    r->prefix_count = r->issued = r->computed = reused * GSRT_KV_BLOCK_POSITIONS;
+    r->prefix_count = reused * GSRT_KV_BLOCK_POSITIONS;
+    r->is_restoring = r->restored > 0;
+    r->issued = r->computed = r->is_restoring ? r->restored : r->prefix_count;
+    if (r->restored >= r->prompt_count) /* token i of the answer is drawn at position prompt_count - 1 + i */
+        r->drawn = r->emitted = r->restored + 1 - r->prompt_count;
     scheduler->admitted_count += 1;
     return true;
 }
@@ -462,6 +477,7 @@ static bool poll_answers(gsrt_scheduler *scheduler, gsrt_scheduler_action *out)
                                           .hash_low = r->hashes[2 * index],
                                           .hash_high = r->hashes[2 * index + 1]};
             r->emitted += 1;
+            scheduler->token_count += index >= r->known_count ? 1 : 0;
             return true;
         }
         if (r->state == FINISHED && !r->is_reported) {
@@ -479,6 +495,54 @@ static bool poll_answers(gsrt_scheduler *scheduler, gsrt_scheduler_action *out)
     return false;
 }
 
+static bool poll_restore(gsrt_scheduler *scheduler, gsrt_scheduler_action *out)
+{
+    for (uint32_t i = scheduler->live_first; i < scheduler->request_count; i++) {
+        request *r = scheduler->requests[i];
+        if (!r->is_restoring)
+            continue;
+        r->is_restoring = false;
+        out->kind = GSRT_KIND_RESTORE;
+        out->restore = (gsrt_msg_restore){
+            .request = r->number, .blocks = r->blocks, .blocks_count = r->restored / GSRT_KV_BLOCK_POSITIONS};
+        return true;
+    }
+    return false;
+}
+
+/* Between two steps, so that it comes to every region after the same ones: the blocks that are computed by then do not
+ * change any more, and are not given to others before a later step. */
+static bool poll_snapshot(gsrt_scheduler *scheduler, gsrt_scheduler_action *out)
+{
+    draft *d = &scheduler->draft;
+    if (scheduler->options.snapshot_tokens == 0 || scheduler->token_count < scheduler->options.snapshot_tokens)
+        return false;
+    d->sequence_count = d->block_total = 0;
+    for (uint32_t i = scheduler->live_first; i < scheduler->request_count; i++) {
+        const request *r = scheduler->requests[i];
+        uint32_t count = r->computed / GSRT_KV_BLOCK_POSITIONS;
+        if ((r->state != PREFILL && r->state != DECODE) || count == 0 ||
+            d->block_total + count > sizeof d->blocks / sizeof d->blocks[0])
+            continue; /* what does not fit is computed again */
+        d->requests[d->sequence_count] = r->number;
+        d->block_counts[d->sequence_count++] = count;
+        memcpy(d->blocks + d->block_total, r->blocks, count * sizeof *d->blocks);
+        d->block_total += count;
+    }
+    if (d->sequence_count == 0)
+        return false;
+    scheduler->token_count = 0;
+    out->kind = GSRT_KIND_SNAPSHOT;
+    out->snapshot = (gsrt_msg_snapshot){.number = scheduler->snapshot_next++,
+                                        .requests = d->requests,
+                                        .requests_count = d->sequence_count,
+                                        .block_counts = d->block_counts,
+                                        .block_counts_count = d->sequence_count,
+                                        .blocks = d->blocks,
+                                        .blocks_count = d->block_total};
+    return true;
+}
+
 bool gsrt_scheduler_poll(gsrt_scheduler *scheduler, gsrt_scheduler_action *out)
 {
     if (poll_answers(scheduler, out))
@@ -486,6 +550,8 @@ bool gsrt_scheduler_poll(gsrt_scheduler *scheduler, gsrt_scheduler_action *out)
     if (scheduler->flight_count == scheduler->options.window)
         return false;
     admit_waiting(scheduler);
+    if (poll_restore(scheduler, out) || poll_snapshot(scheduler, out))
+        return true;
     uint32_t slot = (scheduler->flight_first + scheduler->flight_count) % scheduler->options.window;
     flight *f = &scheduler->flights[slot];
     if (!draft_step(scheduler, f))

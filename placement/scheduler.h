@@ -5,13 +5,15 @@
  * (placement/scheduler_actor.h) feeds events and carries out actions.
  *
  *   events    submit (a request), tokens (a step has come back from the last stage)
- *   actions   STEP (to every region), TOKEN and FINISHED (to the gateway), drawn with gsrt_scheduler_poll until empty
+ *   actions   STEP and RESTORE (to every region), TOKEN and FINISHED (to the gateway), SNAPSHOT (to both), drawn with
+ *             gsrt_scheduler_poll until empty
  *
  * A request:  WAITING -> PREFILL -> DECODE -> FINISHED
  *   WAITING   nothing is reserved
  *   PREFILL   all its KV blocks are reserved; the prompt, and tokens of its answer that were known at submission (after
- *             a restart), are being computed; a known token is drawn and emitted again, for whoever compares
- *   DECODE    the next row is its newest token; at most one row in flight
+ *             a restart), are being computed; a known token is drawn and emitted again, for whoever compares. Positions
+ *             that a snapshot holds are restored instead: RESTORE comes before its first STEP, and the tokens that
+ * follow from them are not drawn again DECODE    the next row is its newest token; at most one row in flight
  *
  * Invariants (gsrt_scheduler_check):
  *   1. a block is free (in the order of its last use), or referenced by >= 1 requests, never both;
@@ -35,7 +37,9 @@ typedef struct gsrt_scheduler_options {
     uint32_t window;         /* most steps in flight: the number of stages */
     uint32_t context_max;    /* positions of one request */
     bool is_reusing_prefixes;
-    const uint32_t *stops; /* [stop_count] tokens that end an answer; copied */
+    uint32_t snapshot_tokens; /* a SNAPSHOT after so many new tokens; 0: none */
+    uint64_t snapshot_first;  /* number of the first one */
+    const uint32_t *stops;    /* [stop_count] tokens that end an answer; copied */
     uint32_t stop_count;
 } gsrt_scheduler_options;
 
@@ -50,9 +54,11 @@ typedef enum gsrt_finish {
 const char *gsrt_finish_name(gsrt_finish finish);
 
 typedef struct gsrt_scheduler_action {
-    gsrt_kind kind; /* GSRT_KIND_STEP | GSRT_KIND_TOKEN | GSRT_KIND_FINISHED */
+    gsrt_kind kind; /* GSRT_KIND_ STEP | RESTORE | TOKEN | FINISHED | SNAPSHOT */
     union {
-        gsrt_msg_step step; /* arrays borrowed until the next poll or event */
+        gsrt_msg_step step; /* arrays borrowed until the next poll or event, as those of the next two */
+        gsrt_msg_restore restore;
+        gsrt_msg_snapshot snapshot;
         gsrt_msg_token token;
         gsrt_msg_finished finished;
     };
@@ -62,8 +68,8 @@ typedef struct gsrt_scheduler_action {
 GSRT_MUST_CHECK gsrt_status gsrt_scheduler_create(const gsrt_scheduler_options *options, gsrt_scheduler **out);
 gsrt_scheduler *gsrt_scheduler_free(gsrt_scheduler *scheduler);
 
-/* Event: a request; copied. GSRT_OK | GSRT_EINVAL (number taken, empty prompt, known tokens after the end of an answer)
- * | GSRT_ENOMEM. */
+/* Event: a request; copied. GSRT_OK | GSRT_EINVAL (number taken, empty prompt, known tokens after the end of an answer,
+ * restored positions that are no whole blocks, or leave nothing to compute) | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt_scheduler_submit(gsrt_scheduler *scheduler, const gsrt_msg_submit *submit);
 /* Event: a step came back. GSRT_OK | GSRT_EINVAL (not the oldest step in flight, or a wrong number of entries). */
 GSRT_MUST_CHECK gsrt_status gsrt_scheduler_tokens(gsrt_scheduler *scheduler, const gsrt_msg_tokens *tokens);

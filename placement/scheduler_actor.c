@@ -50,6 +50,16 @@ static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
     return status;
 }
 
+static gsrt_status send_to_regions(gsrt_actor *self, const scheduler_state *s, gsrt_kind kind, const void *body)
+{
+    gsrt_status status = GSRT_OK;
+    for (uint32_t stage = 0; stage < s->plan->stage_count && status == GSRT_OK; stage++) {
+        for (uint32_t member = 0; member < s->plan->stages[stage].member_count && status == GSRT_OK; member++)
+            status = gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_REGION, stage, member), kind, body, NULL);
+    }
+    return status;
+}
+
 static gsrt_status send_step(gsrt_actor *self, scheduler_state *s, const gsrt_msg_step *step)
 {
     s->facts->steps += 1;
@@ -60,13 +70,7 @@ static gsrt_status send_step(gsrt_actor *self, scheduler_state *s, const gsrt_ms
         s->facts->rows_max = step->tokens_count;
     if (step->requests_count > s->facts->sequences_max)
         s->facts->sequences_max = step->requests_count;
-    gsrt_status status = GSRT_OK;
-    for (uint32_t stage = 0; stage < s->plan->stage_count && status == GSRT_OK; stage++) {
-        for (uint32_t member = 0; member < s->plan->stages[stage].member_count && status == GSRT_OK; member++)
-            status = gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_REGION, stage, member), GSRT_KIND_STEP,
-                                       step, NULL);
-    }
-    return status;
+    return send_to_regions(self, s, GSRT_KIND_STEP, step);
 }
 
 static gsrt_status carry_out(gsrt_actor *self, scheduler_state *s, const gsrt_scheduler_action *action)
@@ -76,6 +80,12 @@ static gsrt_status carry_out(gsrt_actor *self, scheduler_state *s, const gsrt_sc
         return send_step(self, s, &action->step);
     if (action->kind == GSRT_KIND_TOKEN)
         return gsrt_courier_send(self, gateway, GSRT_KIND_TOKEN, &action->token, NULL);
+    if (action->kind == GSRT_KIND_RESTORE)
+        return send_to_regions(self, s, GSRT_KIND_RESTORE, &action->restore);
+    if (action->kind == GSRT_KIND_SNAPSHOT) {
+        gsrt_status status = gsrt_courier_send(self, gateway, GSRT_KIND_SNAPSHOT, &action->snapshot, NULL);
+        return status == GSRT_OK ? send_to_regions(self, s, GSRT_KIND_SNAPSHOT, &action->snapshot) : status;
+    }
     s->facts->prefix_tokens += action->finished.prefix_tokens;
     return gsrt_courier_send(self, gateway, GSRT_KIND_FINISHED, &action->finished, NULL);
 }

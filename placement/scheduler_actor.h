@@ -1,5 +1,6 @@
-/* The scheduler's actor: feeds SUBMIT and TOKENS to the machine (placement/scheduler.h), sends each STEP to every
- * region, TOKEN and FINISHED to the gateway. Every event and action is recorded before it is carried out. */
+/* The scheduler's actor: feeds SUBMIT and TOKENS to the machine (placement/scheduler.h), sends each STEP, RESTORE
+ * and SNAPSHOT to every region, TOKEN, FINISHED and SNAPSHOT to the gateway. Every event and action is recorded before
+ * it is carried out. */
 #ifndef GSRT_PLACEMENT_SCHEDULER_ACTOR_H
 #define GSRT_PLACEMENT_SCHEDULER_ACTOR_H
 

@@ -3,7 +3,7 @@
 #include "base/msgpack.h"
 #include "mailbox/codec.h"
 
-enum { OPTIONS_FIELD_COUNT = 7, RECORD_FIELD_COUNT = 2 };
+enum { OPTIONS_FIELD_COUNT = 9, RECORD_FIELD_COUNT = 2 };
 
 gsrt_status gsrt_scheduler_options_encode(const gsrt_scheduler_options *options, gsrt_buffer *buffer)
 {
@@ -16,6 +16,8 @@ gsrt_status gsrt_scheduler_options_encode(const gsrt_scheduler_options *options,
     gsrt_pack_uint(&pack, options->window);
     gsrt_pack_uint(&pack, options->context_max);
     gsrt_pack_bool(&pack, options->is_reusing_prefixes);
+    gsrt_pack_uint(&pack, options->snapshot_tokens);
+    gsrt_pack_uint(&pack, options->snapshot_first);
     gsrt_pack_array(&pack, options->stop_count);
     for (uint32_t i = 0; i < options->stop_count; i++)
         gsrt_pack_uint(&pack, options->stops[i]);
@@ -34,6 +36,8 @@ gsrt_status gsrt_scheduler_options_decode(gsrt_span bytes, uint32_t *stops, gsrt
     options.window = (uint32_t)gsrt_unpack_uint(&unpack, GSRT_STAGE_COUNT_MAX);
     options.context_max = (uint32_t)gsrt_unpack_uint(&unpack, UINT32_MAX);
     options.is_reusing_prefixes = gsrt_unpack_bool(&unpack);
+    options.snapshot_tokens = (uint32_t)gsrt_unpack_uint(&unpack, UINT32_MAX);
+    options.snapshot_first = gsrt_unpack_uint(&unpack, UINT64_MAX);
     options.stop_count = gsrt_unpack_array(&unpack, GSRT_SCHEDULER_STOPS_MAX);
     for (uint32_t i = 0; i < options.stop_count; i++)
         stops[i] = (uint32_t)gsrt_unpack_uint(&unpack, UINT32_MAX);
@@ -62,9 +66,11 @@ gsrt_status gsrt_scheduler_record_encode(gsrt_kind kind, const void *body, gsrt_
 
 gsrt_status gsrt_scheduler_action_encode(const gsrt_scheduler_action *action, gsrt_buffer *buffer)
 {
-    const void *body = action->kind == GSRT_KIND_STEP    ? (const void *)&action->step
-                       : action->kind == GSRT_KIND_TOKEN ? (const void *)&action->token
-                                                         : (const void *)&action->finished;
+    const void *body = action->kind == GSRT_KIND_STEP       ? (const void *)&action->step
+                       : action->kind == GSRT_KIND_TOKEN    ? (const void *)&action->token
+                       : action->kind == GSRT_KIND_RESTORE  ? (const void *)&action->restore
+                       : action->kind == GSRT_KIND_SNAPSHOT ? (const void *)&action->snapshot
+                                                            : (const void *)&action->finished;
     return gsrt_scheduler_record_encode(action->kind, body, buffer);
 }
 

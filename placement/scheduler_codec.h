@@ -1,7 +1,9 @@
 /* What the scheduler's machine is created with, is fed and decides, as msgpack for the trace and for replay.
  *
- *   options        [prefill_chunk, batch_requests, block_count, window, context_max, is_reusing_prefixes, [stop, ...]]
- *   event, action  [kind, body], the body as mailbox/codec.h writes it: SUBMIT, TOKENS; STEP, TOKEN, FINISHED
+ *   options        [prefill_chunk, batch_requests, block_count, window, context_max, is_reusing_prefixes,
+ *                  snapshot_tokens, snapshot_first, [stop, ...]]
+ *   event, action  [kind, body], the body as mailbox/codec.h writes it: SUBMIT, TOKENS; STEP, RESTORE, TOKEN,
+ *                  FINISHED, SNAPSHOT
  *
  * Thread: any; no state.
  */

@@ -20,6 +20,12 @@ typedef struct world {
     uint32_t flight_tokens[GSRT_STAGE_COUNT_MAX][GSRT_BATCH_ROWS_MAX]; /* what each wanted row will draw */
     uint32_t rows_max, sequences_max;
     uint64_t rows;
+    uint32_t restored[REQUESTS_MAX]; /* positions that a RESTORE put there */
+    uint32_t stepped[REQUESTS_MAX];  /* positions before the end of the last step that came back */
+    uint32_t flight_requests[GSRT_STAGE_COUNT_MAX][8], flight_ends[GSRT_STAGE_COUNT_MAX][8];
+    uint32_t flight_sequences[GSRT_STAGE_COUNT_MAX]; /* at most 8 are looked at */
+    uint64_t snapshot_last;
+    uint32_t snapshot_count;
 } world;
 
 /* The token after (request, position) depends on nothing else: as the bitwise contract promises. */
@@ -56,9 +62,33 @@ static void take_step(world *w, const gsrt_msg_step *step)
                 w->flight_tokens[at][wanted++] = next_token(step->requests[i], step->positions[i] + k);
         }
         ck_assert_uint_ge(step->block_counts[i], gsrt_kv_blocks_of(step->positions[i] + step->row_counts[i]));
+        if (i < 8) {
+            w->flight_requests[at][i] = step->requests[i];
+            w->flight_ends[at][i] = step->positions[i] + step->row_counts[i];
+        }
     }
+    w->flight_sequences[at] = step->requests_count < 8 ? step->requests_count : 8;
     ck_assert_uint_eq(row, step->tokens_count);
     ck_assert_uint_eq(wanted, step->wanted_count);
+}
+
+/* Whole blocks only, all of whose positions have come back. */
+static void take_snapshot(world *w, const gsrt_msg_snapshot *snapshot)
+{
+    uint32_t total = 0;
+    ck_assert_uint_eq(snapshot->number, w->snapshot_last + 1);
+    w->snapshot_last = snapshot->number;
+    w->snapshot_count += 1;
+    ck_assert_uint_gt(snapshot->requests_count, 0);
+    ck_assert_uint_eq(snapshot->requests_count, snapshot->block_counts_count);
+    for (uint32_t i = 0; i < snapshot->requests_count; i++) {
+        uint32_t request = snapshot->requests[i];
+        ck_assert(i == 0 || request > snapshot->requests[i - 1]);
+        ck_assert_int_eq(w->finish[request], 0);
+        ck_assert_uint_eq(snapshot->block_counts[i], w->stepped[request] / GSRT_KV_BLOCK_POSITIONS);
+        total += snapshot->block_counts[i];
+    }
+    ck_assert_uint_eq(total, snapshot->blocks_count);
 }
 
 static void drain(world *w)
@@ -68,8 +98,16 @@ static void drain(world *w)
         ck_assert(gsrt_scheduler_check(w->scheduler));
         if (action.kind == GSRT_KIND_STEP) {
             take_step(w, &action.step);
+        } else if (action.kind == GSRT_KIND_RESTORE) {
+            ck_assert_uint_eq(w->restored[action.restore.request], 0);
+            w->restored[action.restore.request] = action.restore.blocks_count * GSRT_KV_BLOCK_POSITIONS;
+            w->stepped[action.restore.request] = w->restored[action.restore.request];
+        } else if (action.kind == GSRT_KIND_SNAPSHOT) {
+            take_snapshot(w, &action.snapshot);
         } else if (action.kind == GSRT_KIND_TOKEN) {
             uint32_t request = action.token.request;
+            if (w->answer_count[request] == 0) /* those of restored positions are not drawn */
+                w->answer_count[request] = action.token.index;
             ck_assert_uint_eq(action.token.index, w->answer_count[request]);
             w->answer[request][w->answer_count[request]++] = action.token.token;
         } else {
@@ -91,7 +129,12 @@ static gsrt_status answer_oldest(world *w)
                               .hash_highs = hashes,
                               .hash_highs_count = w->flight_wanted[0]};
     gsrt_status status = gsrt_scheduler_tokens(w->scheduler, &tokens);
+    for (uint32_t i = 0; status == GSRT_OK && i < w->flight_sequences[0]; i++)
+        w->stepped[w->flight_requests[0][i]] = w->flight_ends[0][i];
     w->flight_count -= 1;
+    memmove(w->flight_requests, w->flight_requests + 1, w->flight_count * sizeof w->flight_requests[0]);
+    memmove(w->flight_ends, w->flight_ends + 1, w->flight_count * sizeof w->flight_ends[0]);
+    memmove(w->flight_sequences, w->flight_sequences + 1, w->flight_count * sizeof w->flight_sequences[0]);
     memmove(w->flights, w->flights + 1, w->flight_count * sizeof w->flights[0]);
     memmove(w->flight_wanted, w->flight_wanted + 1, w->flight_count * sizeof w->flight_wanted[0]);
     memmove(w->flight_tokens, w->flight_tokens + 1, w->flight_count * sizeof w->flight_tokens[0]);
@@ -168,6 +211,71 @@ START_TEST(known_tokens_are_drawn_again)
         check_answer(w, 0, PROMPT, ANSWER);
         ck_assert_uint_eq(w->rows, PROMPT + ANSWER - 1);
         world_free(w);
+    }
+}
+END_TEST
+
+/* From a snapshot: what it holds is not computed again, and what follows is the same. */
+START_TEST(restored_positions_are_not_computed_again)
+{
+    enum { ANSWER = 150 };
+    static const uint32_t prompts[] = {1, 63, 64, 65, 130};
+    for (size_t p = 0; p < sizeof prompts / sizeof prompts[0]; p++) {
+        for (uint32_t known_count = 0; known_count <= ANSWER; known_count += 7) {
+            uint32_t prompt_count = prompts[p], prompt[130], known[ANSWER];
+            uint32_t prefill = prompt_count + known_count;
+            for (uint32_t i = 0; i < prompt_count; i++)
+                prompt[i] = 3 + i;
+            for (uint32_t i = 0; i < known_count; i++)
+                known[i] = next_token(0, prompt_count + i - 1);
+            for (uint32_t restored = 0; restored <= prefill + 64; restored += 32) {
+                gsrt_scheduler_options options = usual();
+                options.prefill_chunk = 1 + known_count;
+                world *w = world_create(&options);
+                gsrt_msg_submit message = {.prompt = prompt,
+                                           .prompt_count = prompt_count,
+                                           .known = known,
+                                           .known_count = known_count,
+                                           .restored = restored,
+                                           .max_tokens = ANSWER + 1,
+                                           .is_ignoring_eos = true};
+                bool is_good = restored % GSRT_KV_BLOCK_POSITIONS == 0 && restored < prefill;
+                ck_assert_int_eq(gsrt_scheduler_submit(w->scheduler, &message), is_good ? GSRT_OK : GSRT_EINVAL);
+                if (is_good) {
+                    run_out(w);
+                    uint32_t first = restored >= prompt_count ? restored + 1 - prompt_count : 0;
+                    ck_assert_uint_eq(w->restored[0], restored);
+                    ck_assert_uint_eq(w->rows, prompt_count + ANSWER - restored);
+                    ck_assert_uint_eq(w->answer_count[0], ANSWER + 1);
+                    ck_assert_int_eq(w->finish[0], GSRT_FINISH_LENGTH);
+                    for (uint32_t i = 0; i <= ANSWER; i++)
+                        ck_assert_uint_eq(w->answer[0][i], i < first ? 0 : next_token(0, prompt_count + i - 1));
+                }
+                world_free(w);
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(snapshots_come_between_steps)
+{
+    for (uint32_t window = 1; window <= 3; window++) {
+        for (uint32_t every = 1; every <= 40; every += 13) {
+            gsrt_scheduler_options options = usual();
+            options.window = window;
+            options.snapshot_tokens = every;
+            options.snapshot_first = 1;
+            world *w = world_create(&options);
+            for (uint32_t request = 0; request < 5; request++)
+                ck_assert_int_eq(submit(w, request, 20 + 30 * request, 100, 1 + request), GSRT_OK);
+            run_out(w);
+            ck_assert_uint_ge(w->snapshot_count, 1);
+            ck_assert_uint_le(w->snapshot_count, 500 / every);
+            for (uint32_t request = 0; request < 5; request++)
+                ck_assert_uint_eq(w->answer_count[request], 100);
+            world_free(w);
+        }
     }
 }
 END_TEST
@@ -357,6 +465,8 @@ int main(void)
     Suite *suite = suite_create("scheduler");
     TCase *cases = tcase_create("scheduler");
     tcase_add_test(cases, known_tokens_are_drawn_again);
+    tcase_add_test(cases, restored_positions_are_not_computed_again);
+    tcase_add_test(cases, snapshots_come_between_steps);
     tcase_add_test(cases, known_tokens_that_cannot_be_are_refused);
     tcase_add_test(cases, one_request_is_prefilled_in_chunks_then_decoded);
     tcase_add_test(cases, requests_are_decoded_together);
