@@ -2,8 +2,11 @@
 
 #include "actors/courier.h"
 #include "collectives/exchange.h"
+#include "model/region_snapshot.h"
 #include "model/step.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +25,10 @@ typedef struct region {
     uint32_t segment;                 /* COMPUTING: the one that runs; EXCHANGING: the one that waits */
     gsrt_job job;
     gsrt_span spans[GSRT_GROUP_RANKS_MAX]; /* pieces of the running segment */
+    gsrt_snapshot_part *part;              /* being written; NULL: none */
+    gsrt_node *node;                       /* for its writer, as the two below */
+    gsrt_address self;
+    atomic_bool is_stopping;
 } region;
 
 static void begin_next(gsrt_actor *self, region *r);
@@ -37,6 +44,9 @@ static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
     region *r = state;
     r->options = *(const gsrt_region_options *)arg;
     r->epoch = gsrt_node_epoch(gsrt_node_of(self));
+    r->node = gsrt_node_of(self);
+    r->self = gsrt_self(self);
+    atomic_init(&r->is_stopping, false);
     r->pieces = gsrt_exchange_store_create(r->options.lowered->member_count);
     r->activations = gsrt_exchange_store_create(1);
     if (r->pieces != NULL && r->activations != NULL)
@@ -58,6 +68,9 @@ static void stop(gsrt_actor *self, void *state, uint32_t reason)
     }
     gsrt_exchange_store_free(r->pieces);
     gsrt_exchange_store_free(r->activations);
+    /* read by part_is_stored, which must not wait for this thread to empty the node's queue */
+    atomic_store_explicit(&r->is_stopping, true, memory_order_relaxed);
+    r->part = gsrt_snapshot_part_free(r->part);
 }
 
 /* ---- a segment ---- */
@@ -341,6 +354,52 @@ static void begin_next(gsrt_actor *self, region *r)
     begin(self, r);
 }
 
+/* ---- snapshots ---- */
+
+/* On the writer's thread. */
+static void part_is_stored(void *arg, uint64_t number, gsrt_status status, uint64_t bytes, uint64_t hash)
+{
+    region *r = arg;
+    gsrt_msg_snapshot_written written = {.number = number, .status = (uint32_t)status, .bytes = bytes, .hash = hash};
+    while (gsrt_node_post_foreign(r->node, r->self, GSRT_KIND_SNAPSHOT_WRITTEN, &written) == GSRT_EFULL &&
+           !atomic_load_explicit(&r->is_stopping, memory_order_relaxed)) /* set by stop */
+        (void)sched_yield();
+}
+
+static gsrt_status say_part(gsrt_actor *self, const region *r, const gsrt_msg_snapshot_written *written)
+{
+    gsrt_msg_snapshot_part message = {.number = written->number,
+                                      .stage = r->options.stage,
+                                      .member = r->options.member,
+                                      .status = written->status,
+                                      .bytes = written->bytes,
+                                      .hash = written->hash};
+    return gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_GATEWAY, 0, 0), GSRT_KIND_SNAPSHOT_PART, &message,
+                             NULL);
+}
+
+static gsrt_status on_snapshot(gsrt_actor *self, region *r, const gsrt_msg_snapshot *message)
+{
+    bool is_busy = r->part != NULL;
+    gsrt_status status = is_busy || r->options.directory == NULL || !is_computing(r)
+                             ? GSRT_EFULL
+                             : gsrt__region_collect(&r->options, message, &r->part);
+    if (status == GSRT_OK)
+        status = gsrt_snapshot_part_store(r->part, r->options.directory, r->options.stage, r->options.member,
+                                          part_is_stored, r);
+    if (status == GSRT_OK)
+        return GSRT_OK;
+    if (!is_busy)
+        r->part = gsrt_snapshot_part_free(r->part);
+    return say_part(self, r, &(gsrt_msg_snapshot_written){.number = message->number, .status = (uint32_t)status});
+}
+
+static gsrt_status on_snapshot_written(gsrt_actor *self, region *r, const gsrt_msg_snapshot_written *written)
+{
+    r->part = gsrt_snapshot_part_free(r->part);
+    return say_part(self, r, written);
+}
+
 /* ---- messages ---- */
 
 static void on_step(gsrt_actor *self, region *r, const gsrt_msg_step *message)
@@ -420,6 +479,12 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
         status = on_activation(self, r, message);
     else if (message->kind == GSRT_KIND_PIECE)
         status = on_piece(self, r, message);
+    else if (message->kind == GSRT_KIND_SNAPSHOT)
+        status = on_snapshot(self, r, message->body);
+    else if (message->kind == GSRT_KIND_SNAPSHOT_WRITTEN)
+        status = on_snapshot_written(self, r, message->body);
+    else if (message->kind == GSRT_KIND_RESTORE && is_computing(r))
+        status = gsrt__region_restore(&r->options, message->body);
     else if (message->kind == GSRT_KIND_DOWN)
         status = GSRT_EDOWN; /* the device did not answer */
     if (status != GSRT_OK)

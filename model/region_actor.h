@@ -9,6 +9,10 @@
  *   IDLE        no job is out; the next step waits for its STEP or its activation
  *   COMPUTING   exactly one job is out
  *   EXCHANGING  no job is out; pieces are missing
+ * Between steps:
+ *   SNAPSHOT from the scheduler -> its cells are copied, and written beside (ckpt/snapshot.h) -> SNAPSHOT_PART to the
+ *            gateway; one at a time: a second one meanwhile is declined
+ *   RESTORE  cells of a request that goes on, from the snapshot into blocks that no step uses yet
  * One step at a time; the device is the bottleneck, and order makes the KV cache right. Early pieces wait in an
  * exchange store. Thread: the node's; the matrices are computed on the device's threads.
  */
@@ -17,6 +21,7 @@
 
 #include "actors/node.h"
 #include "backends/device.h"
+#include "ckpt/snapshot.h"
 #include "model/lower.h"
 
 typedef struct gsrt_region_facts {
@@ -36,7 +41,9 @@ typedef struct gsrt_region_options {
     gsrt_kv *kv;           /* NULL: nothing is computed (twin with numerics off) */
     gsrt_workspace *workspace;
     uint32_t rows_max, vocab_count;
-    gsrt_region_facts *facts; /* written as it runs */
+    gsrt_region_facts *facts;      /* written as it runs */
+    const char *directory;         /* the run's, for snapshots; NULL: none are kept */
+    const gsrt_snapshot *snapshot; /* what a RESTORE takes from; NULL: nothing is restored */
 } gsrt_region_options;
 
 /* Start it on `node` and bind GSRT_ROLE_REGION(stage, member) there; *out its address, for the other nodes. */

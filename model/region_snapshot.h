@@ -1,0 +1,16 @@
+/* Inside model: what a region has to do with snapshots (ckpt/snapshot.h): its cells into one, and out of one. */
+#ifndef GSRT_MODEL_REGION_SNAPSHOT_H
+#define GSRT_MODEL_REGION_SNAPSHOT_H
+
+#include "model/region_actor.h"
+
+/* Copy what this member is to keep of the blocks that are named: of its layers, the KV heads that no lower member of
+ * its group holds too. No job may be writing these blocks. *out owned. GSRT_OK | GSRT_EINVAL: the message does not fit
+ * together | GSRT_ENOMEM. Cost: the bytes, once. */
+GSRT_MUST_CHECK gsrt_status gsrt__region_collect(const gsrt_region_options *options, const gsrt_msg_snapshot *message,
+                                                 gsrt_snapshot_part **out);
+/* Put the request's leading blocks of options->snapshot where the message says, for all layers and heads that this
+ * member holds. GSRT_OK | GSRT_EINVAL: there is no such block | GSRT_ENOTFOUND: the snapshot lacks a cell. */
+GSRT_MUST_CHECK gsrt_status gsrt__region_restore(const gsrt_region_options *options, const gsrt_msg_restore *message);
+
+#endif
