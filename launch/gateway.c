@@ -2,6 +2,7 @@
 
 #include "launch/healing.h"
 #include "launch/options.h"
+#include "launch/snapshots.h"
 
 #include <stdlib.h>
 
@@ -27,7 +28,9 @@ typedef struct gateway {
     uint32_t member_count, ready_count, account_count;
     held *held; /* [held_capacity]; owned */
     uint32_t held_count, held_capacity;
-    uint32_t *known; /* [request_count] tokens that had been emitted before this view; owned */
+    uint64_t snapshot, snapshot_next; /* what the view begins from, 0: nothing; and the number of the next one */
+    uint32_t *spared;                 /* [request_count] of the known ones, not computed again; owned */
+    uint32_t *known;                  /* [request_count] tokens that had been emitted before this view; owned */
 } gateway;
 
 /* The run ends here, with the code of `status`. */
@@ -120,7 +123,8 @@ static gsrt_status emit(gsrt_actor *self, gateway *g, const held *what)
     if (token->index < g->known[token->request])
         gsrt_healing_restored(g->options.healing, token->request, token->index + 1);
     else
-        gsrt_healing_token(g->options.healing, token->request, token->index + 1, g->known[token->request]);
+        gsrt_healing_token(g->options.healing, token->request, token->index + 1, g->known[token->request],
+                           g->spared[token->request]);
     return GSRT_OK;
 }
 
@@ -175,7 +179,13 @@ static gsrt_status submit_all(gsrt_actor *self, gateway *g)
                                   .seed = request->seed,
                                   .is_ignoring_eos = request->is_ignoring_eos,
                                   .is_logits_wanted = answers->logits != NULL};
+        if (answers->logits == NULL) /* every row is wanted in the file, which may have been lost */
+            submit.restored = gsrt_snapshots_restorable(
+                g->options.snapshots, i, answer->prompt_count + answer->token_count, answer->token_count);
+        g->options.snapshots->report.restored_positions += submit.restored;
         g->known[i] = answer->token_count;
+        if (submit.restored >= answer->prompt_count) /* as the scheduler counts them */
+            g->spared[i] = submit.restored + 1 - answer->prompt_count;
         if (answer->submitted_ns == 0)
             answer->submitted_ns = gsrt_now_ns(self);
         status = gsrt_send(self, g->scheduler, GSRT_KIND_SUBMIT, &submit, NULL);
@@ -203,6 +213,8 @@ static gsrt_status start_scheduler(gsrt_actor *self, gateway *g)
                     .window = g->plan->stage_count,
                     .context_max = workload->context_max,
                     .is_reusing_prefixes = scenario->is_reusing_prefixes,
+                    .snapshot_tokens = g->options.snapshots->directory == NULL ? 0 : scenario->snapshot_tokens,
+                    .snapshot_first = g->snapshot_next,
                     .stops = stops,
                     .stop_count = stop_count},
         .plan = g->plan,
@@ -301,7 +313,8 @@ static gsrt_status say_start(gsrt_actor *self, const gateway *g)
                             .shares_count = carrier->role_count,
                             .spares = carrier->spares,
                             .spares_count = carrier->spare_count,
-                            .exchange = carrier->exchange};
+                            .exchange = carrier->exchange,
+                            .snapshot = g->snapshot};
     gsrt_status status = send_to_members(self, g, GSRT_KIND_START, &start);
     free(carrier);
     return status;
@@ -315,12 +328,18 @@ static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
     g->epoch = gsrt_node_epoch(node);
     g->regions = calloc(gsrt_node_rank_count(node), sizeof *g->regions);
     g->known = calloc(g->options.answers->scenario->request_count, sizeof *g->known);
-    gsrt_status status = g->regions == NULL || g->known == NULL ? GSRT_ENOMEM : choose_plan(self, g);
+    g->spared = calloc(g->options.answers->scenario->request_count, sizeof *g->spared);
+    gsrt_status status =
+        g->regions == NULL || g->known == NULL || g->spared == NULL ? GSRT_ENOMEM : choose_plan(self, g);
+    if (status == GSRT_OK) /* there is none before the first token */
+        status = gsrt_snapshots_find(g->options.snapshots, g->options.answers->token_total > 0, &g->snapshot,
+                                     &g->snapshot_next);
     if (status == GSRT_OK)
         status = say_start(self, g);
     if (status != GSRT_OK) {
         free(g->regions);
         free(g->known);
+        free(g->spared);
         g->plan = gsrt_plan_free(g->plan);
     }
     return status;
@@ -337,6 +356,10 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
         status = on_ready(self, g, message->body);
     else if (message->kind == GSRT_KIND_TOKEN)
         status = emit_or_hold(self, g, &(held){.token = *(const gsrt_msg_token *)message->body});
+    else if (message->kind == GSRT_KIND_SNAPSHOT)
+        status = gsrt_snapshots_begin(g->options.snapshots, message->body, g->plan);
+    else if (message->kind == GSRT_KIND_SNAPSHOT_PART)
+        gsrt_snapshots_part(g->options.snapshots, message->body);
     else if (message->kind == GSRT_KIND_LOGITS)
         status = gsrt_answers_logits(answers, message->body, message->payload);
     else if (message->kind == GSRT_KIND_FINISHED)
@@ -365,6 +388,7 @@ static void stop(gsrt_actor *self, void *state, uint32_t reason)
     free(g->regions);
     free(g->held);
     free(g->known);
+    free(g->spared);
     g->plan = gsrt_plan_free(g->plan);
 }
 

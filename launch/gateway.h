@@ -29,9 +29,10 @@ typedef struct gsrt_gateway_options {
     gsrt_account *accounts;       /* [rank_count]: written as they come */
     uint64_t *ready_ns, *done_ns; /* when the first plan was ready, and when the last answer had ended; 0: not yet */
     gsrt_membership_fence (*fenced)(void *arg, uint64_t now_ns); /* whether something may be emitted now */
-    void (*on_done)(void *arg);   /* all is known: make the report, and say VERDICT to the root */
-    struct gsrt_healing *healing; /* told what happens; does what faults are due */
-    void *arg;                    /* of the two functions */
+    void (*on_done)(void *arg);       /* all is known: make the report, and say VERDICT to the root */
+    struct gsrt_snapshots *snapshots; /* found, and made */
+    struct gsrt_healing *healing;     /* told what happens; does what faults are due */
+    void *arg;                        /* of the two functions */
 } gsrt_gateway_options;
 
 /* Start it on the leader's node; *out its address. As gsrt_node_spawn. */

@@ -452,7 +452,7 @@ void gsrt_healing_restored(gsrt_healing *h, uint32_t request, uint32_t token_cou
     h->has_restored = true;
 }
 
-void gsrt_healing_token(gsrt_healing *h, uint32_t request, uint32_t token_count, uint32_t known)
+void gsrt_healing_token(gsrt_healing *h, uint32_t request, uint32_t token_count, uint32_t known, uint32_t spared)
 {
     if (h->view_tokens == 0)
         h->first_token_ns = now_ns(h);
@@ -461,7 +461,7 @@ void gsrt_healing_token(gsrt_healing *h, uint32_t request, uint32_t token_count,
     note(h, (gsrt_incident_event){.kind = GSRT_INCIDENT_TOKEN,
                                   .request = request,
                                   .token = token_count,
-                                  .recomputed = is_first ? known : 0});
+                                  .recomputed = is_first ? known - spared : 0});
     if (h->faults != NULL)
         gsrt_faults_token(h->faults, request, token_count);
     do_faults(h);

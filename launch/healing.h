@@ -60,8 +60,9 @@ void gsrt_healing_on_action(void *arg, const gsrt_membership_action *action, uin
 GSRT_MUST_CHECK gsrt_status gsrt_healing_lead(gsrt_healing *healing, const gsrt_plan *plan, gsrt_way way,
                                               gsrt_diag *diag);
 void gsrt_healing_ready(gsrt_healing *healing);
-/* One was emitted; known: how many of its request's tokens had been emitted when this view began. */
-void gsrt_healing_token(gsrt_healing *healing, uint32_t request, uint32_t token_count, uint32_t known);
+/* One was emitted; known: how many of its request's tokens had been emitted when this view began; spared: how many of
+ * these a snapshot has spared computing again. */
+void gsrt_healing_token(gsrt_healing *healing, uint32_t request, uint32_t token_count, uint32_t known, uint32_t spared);
 /* One that was known came out again, with the same bits. */
 void gsrt_healing_restored(gsrt_healing *healing, uint32_t request, uint32_t token_count);
 /* Whatever is due by time. Returns when to ask again; UINT64_MAX: not. */

@@ -139,6 +139,16 @@ static gsrt_status take_over(gsrt_outcome *o, const char *path, uint64_t now_ns,
     return status == GSRT_OK ? gsrt_answers_restore(&o->answers, "tokens.jsonl", true, now_ns, diag) : status;
 }
 
+/* Where the scenario asks for them; the twin keeps none. */
+static void keep_snapshots(gsrt_outcome *o)
+{
+    const gsrt_workload *w = o->loaded->workload;
+    gsrt_snapshot_shape shape = {
+        .layer_count = w->layer_count, .kv_head_count = w->kv_head_count, .head_dim = w->head_dim};
+    if (!o->is_twin && o->scenario->snapshot_tokens > 0)
+        gsrt_snapshots_init(&o->snapshots, gsrt_run_directory_path(o->directory), &shape, &o->terminal);
+}
+
 gsrt_status gsrt_outcome_open(gsrt_outcome *o, uint32_t epoch, const char *path, uint64_t now_ns, gsrt_diag *diag)
 {
     bool is_leading_on = o->led_epoch != 0 && o->led_epoch + 1 == epoch;
@@ -146,13 +156,17 @@ gsrt_status gsrt_outcome_open(gsrt_outcome *o, uint32_t epoch, const char *path,
     o->led_epoch = epoch;
     if (status != GSRT_OK || is_leading_on)
         return status;
-    if (path != NULL)
-        return take_over(o, path, now_ns, diag);
-    return o->options->resume != NULL ? resume(o, now_ns, diag) : begin(o, diag);
+    status = path != NULL                 ? take_over(o, path, now_ns, diag)
+             : o->options->resume != NULL ? resume(o, now_ns, diag)
+                                          : begin(o, diag);
+    if (status == GSRT_OK && o->snapshots.directory == NULL)
+        keep_snapshots(o);
+    return status;
 }
 
 void gsrt_outcome_fini(gsrt_outcome *o)
 {
+    gsrt_snapshots_fini(&o->snapshots);
     o->answers.sink = gsrt_tokens_free(o->answers.sink);
     o->answers.logits = gsrt_logits_file_free(o->answers.logits);
     if (o->answers.items != NULL)
@@ -346,6 +360,7 @@ int gsrt_outcome_conclude(gsrt_outcome *o, int exit_code, const char *error)
         .contract = contract,
         .requests = requests,
         .request_count = o->scenario->request_count,
+        .snapshots = o->snapshots.directory == NULL ? NULL : &o->snapshots.report,
         .failures = o->failures,
         .failure_count = o->failure_count,
         .plan = o->scenario->plan,

@@ -12,6 +12,7 @@
 #include "launch/gateway.h"
 #include "launch/options.h"
 #include "launch/run_directory.h"
+#include "launch/snapshots.h"
 
 typedef struct gsrt_outcome {
     const gsrt_options *options; /* borrowed, like the two below */
@@ -25,6 +26,7 @@ typedef struct gsrt_outcome {
     gsrt_account *accounts; /* [rank_count] */
     uint32_t rank_count;
     gsrt_scheduler_facts scheduler_facts;
+    gsrt_snapshots snapshots;
     const char *const *hosts;             /* [rank_count]; borrowed; NULL: unknown */
     uint64_t start_ns, ready_ns, done_ns; /* of the world's clock */
     const char *ucx;                      /* lane in use, for the report; NULL: none */

@@ -291,6 +291,9 @@ static gsrt_status start_region(gsrt_actor *self, gsrt_rank *r)
                                    .workspace = r->part->workspace,
                                    .rows_max = GSRT_BATCH_ROWS_MAX,
                                    .vocab_count = r->loaded->workload->vocab_count,
+                                   .directory =
+                                       r->options.is_twin || r->scenario->snapshot_tokens == 0 ? NULL : r->directory,
+                                   .snapshot = r->snapshot,
                                    .facts = &r->region_facts};
     gsrt_status status = gsrt_region_actor_start(r->node, &options, &r->region);
     return status == GSRT_OK ? gsrt_monitor(self, r->region) : status;
@@ -331,6 +334,15 @@ static gsrt_status open_files(gsrt_rank *r, const gsrt_msg_start *start, gsrt_di
     return r->options.on_start == NULL ? GSRT_OK : r->options.on_start(r->options.arg, r->directory, diag);
 }
 
+/* The leader has read all of it; here only what is needed is looked at. The old view's region is gone. */
+static gsrt_status open_snapshot(gsrt_rank *r, const gsrt_msg_start *start, gsrt_diag *diag)
+{
+    r->snapshot = gsrt_snapshot_free(r->snapshot);
+    if (start->snapshot == 0)
+        return GSRT_OK;
+    return gsrt_snapshot_open(r->directory, start->snapshot, false, &r->snapshot, diag);
+}
+
 static gsrt_status on_start(gsrt_actor *self, gsrt_rank *r, const gsrt_message *message)
 {
     gsrt_diag diag = {0};
@@ -339,6 +351,8 @@ static gsrt_status on_start(gsrt_actor *self, gsrt_rank *r, const gsrt_message *
     gsrt_status status = open_files(r, message->body, &diag);
     if (status == GSRT_OK)
         status = take_plan(r, message->body, &diag);
+    if (status == GSRT_OK)
+        status = open_snapshot(r, message->body, &diag);
     if (status == GSRT_OK)
         status = take_part(self, r, &diag);
     if (status != GSRT_OK && diag.status == GSRT_OK)
@@ -473,6 +487,7 @@ gsrt_status gsrt_rank_start(gsrt_rank *r, gsrt_node *node, const gsrt_scenario *
 void gsrt_rank_stop(gsrt_rank *r)
 {
     r->device = gsrt_device_free(r->device);
+    r->snapshot = gsrt_snapshot_free(r->snapshot);
     gsrt_parts_free(&r->parts);
     r->plan = gsrt_plan_free(r->plan);
     r->profile = gsrt_profile_free(r->profile);

@@ -65,7 +65,8 @@ struct gsrt_rank {
     gsrt_device_bridge bridge;
     gsrt_address device_actor; /* GSRT_NOBODY: no role yet */
     gsrt_region_facts region_facts;
-    gsrt_link_facts *links; /* [rank_count] */
+    gsrt_snapshot *snapshot; /* what the view begins from; owned; NULL: nothing */
+    gsrt_link_facts *links;  /* [rank_count] */
 };
 
 /* Start the root actor on `node`. It waits for a VIEW. On error what was started is undone by gsrt_rank_stop.

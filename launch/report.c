@@ -242,6 +242,24 @@ static json_t *model_json(const gsrt_report *report)
     return o.value;
 }
 
+static json_t *snapshots_json(const gsrt_report_snapshots *snapshots)
+{
+    json_t *refused = json_array();
+    for (uint32_t i = 0; i < snapshots->refused_count; i++) {
+        object one = object_start();
+        set_u64(&one, "number", snapshots->refused[i].number);
+        set_text(&one, "why", snapshots->refused[i].why);
+        refused = append(refused, one.value);
+    }
+    object o = object_start();
+    set_u64(&o, "committed", snapshots->committed);
+    set_u64(&o, "failed", snapshots->failed);
+    set(&o, "restored", snapshots->restored == 0 ? json_null() : gsrt_json_u64(snapshots->restored));
+    set_u64(&o, "restored_positions", snapshots->restored_positions);
+    set(&o, "refused", refused);
+    return o.value;
+}
+
 static json_t *report_json(const gsrt_report *report)
 {
     json_t *requests = json_array(), *ranks = json_array(), *backends = json_array(), *failures = json_array();
@@ -266,6 +284,7 @@ static json_t *report_json(const gsrt_report *report)
     set(&o, "ranks", ranks);
     set(&o, "backends", backends);
     set(&o, "failures", failures);
+    set(&o, "snapshots", report->snapshots == NULL ? json_null() : snapshots_json(report->snapshots));
     set(&o, "versions", versions_json(&report->versions));
     set(&o, "times", times_json(&report->times));
     return o.value;

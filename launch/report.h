@@ -90,6 +90,20 @@ typedef struct gsrt_report_times {
     double total_ms;
 } gsrt_report_times;
 
+typedef struct gsrt_report_refused {
+    uint64_t number;
+    const char *why;
+} gsrt_report_refused;
+
+/* Of the process that wrote the report. */
+typedef struct gsrt_report_snapshots {
+    uint32_t committed, failed;
+    uint64_t restored;                  /* number of the one that it went on from last; 0: none */
+    uint64_t restored_positions;        /* of all requests: not computed again */
+    const gsrt_report_refused *refused; /* [refused_count]: damaged, and left out */
+    uint32_t refused_count;
+} gsrt_report_snapshots;
+
 typedef struct gsrt_report {
     int exit_code;
     const char *name;                    /* of the scenario */
@@ -105,7 +119,8 @@ typedef struct gsrt_report {
     uint32_t rank_count;
     const gsrt_report_backend *backends; /* [backend_count] */
     uint32_t backend_count;
-    const gsrt_report_failure *failures; /* [failure_count], in the order of their numbers */
+    const gsrt_report_snapshots *snapshots; /* NULL: the scenario asks for none */
+    const gsrt_report_failure *failures;    /* [failure_count], in the order of their numbers */
     uint32_t failure_count;
     gsrt_report_versions versions;
     gsrt_report_times times;

@@ -39,6 +39,7 @@ static gsrt_status lead(void *arg, gsrt_rank *rank, gsrt_address *out, gsrt_diag
                                     .done_ns = &outcome->done_ns,
                                     .fenced = fenced,
                                     .on_done = all_is_done,
+                                    .snapshots = &outcome->snapshots,
                                     .healing = &seat->healing,
                                     .arg = seat};
     return gsrt_gateway_start(&options, out);
