@@ -12,7 +12,6 @@ RANDOM=${SEED:-$$}
 first=${SEED:-$$}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-more=${SNAPSHOT_TOKENS:+, snapshot_tokens: $SNAPSHOT_TOKENS}
 
 fail() {
     [ ! -e "$work/out" ] || tail -n 20 "$work/out"
@@ -35,7 +34,7 @@ plan:
     - {layers: [0, 2], ranks: [0, 1], split: [3, 5]}
     - {layers: [3, 4], ranks: [2]}
 verify: reference
-runtime: {batch: 2$more}
+runtime: {batch: 2}
 YAML
 
 answer() { LC_ALL=C sort "$1/tokens.jsonl"; }
@@ -102,7 +101,8 @@ done_kills=0
 lives=0
 while [ "$done_kills" -lt "$kills" ]; do
     rm -rf "$run"
-    start 3 "$work/scenario.yaml" -o "$run"
+    # half of the runs keep snapshots, so often that some die while one is being made
+    start 3 "$work/scenario.yaml" -o "$run" --set runtime.snapshot_tokens=$((RANDOM % 2 * (1 + RANDOM % 20)))
     at=$((RANDOM % 12))
     while kill_all_at "$at"; do
         done_kills=$((done_kills + 1))
@@ -136,6 +136,7 @@ exec 9<"$run/tokens.jsonl"
 flock -s 9
 refused 2 'still going on' 2 --resume "$run"
 exec 9<&-
+rm -rf "$run/snapshots"
 # what was emitted is computed again: other bits are found out
 sed -i '/"request":0,"index":100,/,$d' "$run/tokens.jsonl"
 cp "$run/tokens.jsonl" "$work/good"
@@ -158,11 +159,74 @@ while ! $killed; do
     ! kill_all_at 80 || killed=true
 done
 count=$(find "$run/incidents" -name '*.json' | wc -l)
-[ "$count" -eq 2 ] || fail "there were $count incidents, and two faults"
+[ "$count" -ge 1 ] || fail 'the faults left no incident'
 timeout 120 "$mpirun" -q -n 2 "$launch" --resume "$run" >"$work/out" 2>&1 || fail 'the run with faults was not resumed'
-[ ! -e "$run/incidents/3.json" ] || fail 'a fault was done again'
+[ "$(find "$run/incidents" -name '*.json' | wc -l)" -eq "$count" ] || fail 'a fault was done again'
 answer "$run" | cmp -s - "$work/base" || fail 'the run with faults has other tokens or hashes'
 for name in rank-0.0 rank-1.0 rank-0.0.g1 rank-1.0.g1; do
     [ -e "$run/trace/$name.gsrtt" ] || fail "trace/$name.gsrtt is missing"
 done
+# snapshots: what they hold is not computed again, on any number of ranks; a damaged one is said, and the one before it
+# taken, or none
+snapshots() { (cd "$kept/snapshots" && find . -maxdepth 1 -name '*[0-9]' | sed 's|./||' | sort -n); }
+
+# report KEY: of the snapshots in the report
+report() { sed -n '/"snapshots": {/,/^  }/p' "$run/report.json" | tr -d ' \n' | sed -n "s/.*\"$1\":\([0-9a-z]*\).*/\1/p"; }
+
+# restores N WHAT NUMBER REFUSED COMMAND...: once COMMAND has damaged it, the run goes on from snapshot NUMBER on N ranks
+restores() {
+    local n=$1 what=$2 number=$3 refused=$4
+    shift 4
+    rm -rf "$run"
+    cp -r "$kept" "$run"
+    rm -rf "$run/report.json" "$run/trace"
+    head -n $((total - 8)) "$kept/tokens.jsonl" >"$run/tokens.jsonl"
+    "$@"
+    timeout 120 "$mpirun" -q -n "$n" "$launch" --resume "$run" >"$work/out" 2>&1 || fail "$what: not resumed"
+    answer "$run" | cmp -s - "$work/base" || fail "$what: other tokens or hashes"
+    [ "$(report restored)" = "$number" ] || fail "$what: restored snapshot $(report restored), expected $number"
+    [ "$(grep -c 'is damaged and left out' "$work/out")" -eq "$refused" ] || fail "$what: expected $refused refused"
+    [ "$(grep -c '"why"' "$run/report.json")" -eq "$refused" ] || fail "$what: expected $refused refused in report.json"
+    [ "$number" = null ] || [ "$(report restored_positions)" -ge 64 ] || fail "$what: nothing was restored"
+}
+
+# flip FILE AT: the bits of one byte
+flip() {
+    local byte
+    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+    # shellcheck disable=SC2059 # the escape is made here
+    printf "\\$(printf %03o $((byte ^ 255)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+sed -i '/^faults/,$d' "$work/scenario.yaml"
+kept=$work/kept
+while :; do
+    rm -rf "$kept"
+    timeout 120 "$mpirun" -q -n 3 "$launch" "$work/scenario.yaml" -o "$kept" --set runtime.snapshot_tokens=4 \
+        >"$work/out" 2>&1 || fail 'the run with snapshots failed'
+    answer "$kept" | cmp -s - "$work/base" || fail 'the run with snapshots has other tokens or hashes'
+    [ "$(snapshots | wc -l)" -lt 2 ] || break # as many as the disk was fast enough for
+done
+[ "$(snapshots | wc -l)" -eq 2 ] || fail 'not two snapshots were kept'
+newest=$(snapshots | tail -n 1)
+before=$(snapshots | head -n 1)
+at=$run/snapshots/$newest
+for n in 1 2 4; do restores "$n" "intact on $n" "$newest" 0 true; done
+restores 3 'a flipped byte' "$before" 1 flip "$at/0-1" 5000
+restores 2 'a flipped byte of the manifest' "$before" 1 flip "$at/manifest" 20
+restores 1 'a part that is cut off' "$before" 1 truncate -s -1 "$at/0-0"
+restores 4 'a part that is missing' "$before" 1 rm "$at/1-0"
+restores 2 'no manifest' "$before" 1 rm "$at/manifest"
+restores 3 'one that was never committed' "$before" 0 mv "$at" "$at.part"
+both() {
+    truncate -s 10 "$at/1-0"
+    flip "$run/snapshots/$before/0-0" 100
+}
+restores 2 'two damaged ones' null 2 both
+# within a run, while one is being made: the leader is lost, then another
+rm -rf "$run"
+timeout 120 "$mpirun" -q -n 3 "$launch" "$work/scenario.yaml" -o "$run" --set runtime.snapshot_tokens=1 \
+    --set 'faults=[{kill: 0, when: {request: 0, token: 90}}, {kill: 1, when: {request: 0, token: 105}}]' \
+    >"$work/out" 2>&1 || fail 'the run with snapshots and faults failed'
+answer "$run" | cmp -s - "$work/base" || fail 'the run with snapshots and faults has other tokens or hashes'
 echo "$done_kills kills, $lives lives resumed, one answer"
