@@ -342,8 +342,29 @@ START_TEST(what_makes_no_sense_ends_it)
 }
 END_TEST
 
+/* The neighbour's rank is lost, and the next view has not come yet: the region does not fall with it. */
+START_TEST(who_is_lost_is_not_spoken_to)
+{
+    static const gsrt_exchange exchanges[] = {GSRT_EXCHANGE_GATHER, GSRT_EXCHANGE_REDUCE, GSRT_EXCHANGE_SCATTER};
+    for (size_t i = 0; i < sizeof exchanges / sizeof *exchanges; i++) {
+        scene s;
+        open_scene(&s, share_pairs[0], exchanges[i]);
+        gsrt_node_rank_lost(s.node, THERE);
+        ck_assert_uint_eq(gsrt_role_resolve(s.node, gsrt_address_of_role(GSRT_ROLE_REGION, 0, 1)), GSRT_NOBODY);
+        post_step(&s, 1, 1);
+        post_all_pieces(&s, 1); /* came before */
+        run(&s);
+        ck_assert(!s.seen.has_ended);
+        ck_assert_uint_eq(s.seen.piece_count, 0);
+        ck_assert_uint_eq(s.seen.tokens_count, 1);
+        close_scene(&s);
+    }
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *tests[] = {steps_run_in_order_whenever_the_pieces_come, what_makes_no_sense_ends_it};
+    const TTest *tests[] = {steps_run_in_order_whenever_the_pieces_come, who_is_lost_is_not_spoken_to,
+                            what_makes_no_sense_ends_it};
     return unit_run("region_actor", tests, sizeof tests / sizeof tests[0]);
 }
