@@ -34,7 +34,7 @@ typedef struct gsrt_witness {
     uint32_t epoch;                        /* the latest view that emitted */
     gsrt_membership_view *views;           /* [view_count] as they were first installed; owned */
     uint32_t view_count;
-    char breach[240];                      /* the first; empty: none */
+    char breach[240]; /* the first; empty: none */
 } gsrt_witness;
 
 /* GSRT_OK | GSRT_ENOMEM. In any case: fini. */

@@ -12,8 +12,8 @@ bool gsrt_mpirun_is_around(void)
 }
 
 /* As variables, because the options are spelt differently in Open MPI 4 (OMPI_) and 5 (PRTE_); the user's win.
- * The recovery flags are left out on purpose: under them mpirun says 0 whatever the ranks say (4.1.4, measured), so that
- * a bad scenario would look like a good run. They would help only where a keeper itself is killed. */
+ * The recovery flags are left out on purpose: under them mpirun says 0 whatever the ranks say (4.1.4, measured), so
+ * that a bad scenario would look like a good run. They would help only where a keeper itself is killed. */
 static void choose_settings(void)
 {
     static const char *const settings[][2] = {
