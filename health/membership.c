@@ -2,6 +2,11 @@
 
 #include <stdlib.h>
 
+enum {
+    TURNS = 8,         /* parts of a detection period, see turn_ns */
+    AGAIN_PERIODS = 4, /* detection periods between two orders to those that could not be reached */
+};
+
 static const char *const fence_texts[] = {
     [GSRT_FENCE_NONE] = "nothing is in the way",
     [GSRT_FENCE_NO_VIEW] = "it has not been admitted to a view",
@@ -162,6 +167,17 @@ static void deposited(gsrt_membership *machine, uint32_t epoch)
     }
 }
 
+/* A part of the detection period that neighbours among the members do not share. Two that suspect each other since the
+ * same instant, when the link between them broke, would else order each other's end at the same instant, and both die.
+ */
+static uint64_t turn_ns(const gsrt_membership *machine)
+{
+    uint32_t seat = 0;
+    for (uint32_t rank = 0; rank < machine->options.rank; rank++)
+        seat += machine->view.incarnations[rank] != GSRT_NOT_A_MEMBER;
+    return machine->options.detection_ns / TURNS * (seat % TURNS);
+}
+
 /* It is silent: have its keeper end it, at once if we are the first to propose, else a detection period later. */
 static void suspect(gsrt_membership *machine, uint32_t rank)
 {
@@ -170,7 +186,7 @@ static void suspect(gsrt_membership *machine, uint32_t rank)
         return;
     peer->is_suspected = true;
     bool is_first = gsrt__position(machine, machine->options.rank) == 0;
-    peer->ask_ns = machine->now_ns + (is_first ? 0 : machine->options.detection_ns);
+    peer->ask_ns = machine->now_ns + (is_first ? 0 : machine->options.detection_ns) + turn_ns(machine);
 }
 
 /* Suspected, and no word yet. */
@@ -180,15 +196,48 @@ static bool is_to_be_asked(const gsrt_membership *machine, uint32_t rank)
     return peer->is_suspected && machine->view.incarnations[rank] != GSRT_NOT_A_MEMBER && !peer->word.is_known;
 }
 
+static void ask(gsrt_membership *machine, uint32_t rank)
+{
+    machine->peers[rank].is_to_end = true;
+    machine->peers[rank].ask_ns = machine->now_ns + machine->options.detection_ns;
+}
+
+/* Those that could not be reached are tried again one after the other: the others may have gone on without us, and all
+ * would die of us when the partition ends. Of the first that does, the word tells the view that it was in. */
+static void ask_again(gsrt_membership *machine)
+{
+    uint32_t count = machine->view.rank_count;
+    if (machine->now_ns < machine->again_ns)
+        return;
+    for (uint32_t i = 1; i <= count; i++) {
+        uint32_t rank = (machine->again_rank + i) % count;
+        if (!machine->peers[rank].is_unreachable || !is_to_be_asked(machine, rank) ||
+            machine->now_ns < machine->peers[rank].ask_ns)
+            continue;
+        ask(machine, rank);
+        machine->again_rank = rank;
+        machine->again_ns = machine->now_ns + AGAIN_PERIODS * machine->options.detection_ns;
+        return;
+    }
+}
+
 static void ask_advance(gsrt_membership *machine)
 {
     for (uint32_t rank = 0; rank < machine->view.rank_count; rank++) {
-        gsrt__peer *peer = &machine->peers[rank];
-        if (is_to_be_asked(machine, rank) && machine->now_ns >= peer->ask_ns) {
-            peer->is_to_end = true;
-            peer->ask_ns = machine->now_ns + machine->options.detection_ns;
-        }
+        if (!machine->peers[rank].is_unreachable && is_to_be_asked(machine, rank) &&
+            machine->now_ns >= machine->peers[rank].ask_ns)
+            ask(machine, rank);
     }
+    ask_again(machine);
+}
+
+/* When the next order is due, if it is one to `rank`. */
+static uint64_t ask_timer(const gsrt_membership *machine, uint32_t rank)
+{
+    const gsrt__peer *peer = &machine->peers[rank];
+    if (!is_to_be_asked(machine, rank))
+        return UINT64_MAX;
+    return peer->is_unreachable && peer->ask_ns < machine->again_ns ? machine->again_ns : peer->ask_ns;
 }
 
 static void join_asked(gsrt_membership *machine, uint32_t rank, uint32_t incarnation, bool is_relayed)
@@ -324,8 +373,8 @@ static void advance(gsrt_membership *machine)
     uint64_t next = gsrt__vote_timer(machine), contact = gsrt__contact_timer(machine);
     next = contact < next ? contact : next;
     for (uint32_t rank = 0; machine->phase == GSRT__MEMBERSHIP_MEMBER && rank < machine->view.rank_count; rank++)
-        if (is_to_be_asked(machine, rank) && machine->peers[rank].ask_ns < next)
-            next = machine->peers[rank].ask_ns;
+        if (ask_timer(machine, rank) < next)
+            next = ask_timer(machine, rank);
     if (next != UINT64_MAX && (next != machine->timer_ns || machine->timer_ns <= machine->now_ns)) {
         machine->timer_ns = next;
         machine->is_timer_due = true;

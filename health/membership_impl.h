@@ -90,6 +90,8 @@ struct gsrt_membership {
     gsrt_membership_view late;
 
     uint64_t ping_ns;
+    uint64_t again_ns;   /* when one that could not be reached is next ordered to end, at the earliest */
+    uint32_t again_rank; /* the last one */
 
     /* to be drawn */
     bool is_fence_due, is_deposit_due, is_install_due, is_exit_due, is_timer_due;

@@ -192,12 +192,41 @@ START_TEST(silence_is_made_certain_first)
     ck_assert_uint_eq(s.ended, 2);
     ck_assert_uint_eq(s.installed.epoch, 1);
     solo_end(&s);
-    solo_begin(&s, 2, 0, 3); /* the first proposer asks; the others a detection period later */
+    solo_begin(&s, 2, 0, 3); /* the first proposer asks; the others a detection period later, each in its turn */
     solo_do(&s, (gsrt_membership_event){.kind = GSRT_MEMBERSHIP_SUSPECT, .rank = 1});
     ck_assert_uint_eq(s.ended, 0);
     s.now_ns += 8 * MS;
     solo_do(&s, (gsrt_membership_event){.kind = GSRT_MEMBERSHIP_TICK});
+    ck_assert_uint_eq(s.ended, 0);
+    s.now_ns += 2 * MS; /* its seat is the third: two eighths */
+    solo_do(&s, (gsrt_membership_event){.kind = GSRT_MEMBERSHIP_TICK});
     ck_assert_uint_eq(s.ended, 2);
+    solo_end(&s);
+}
+END_TEST
+
+/* Who was cut off does not end all the others when the cut is over: they may have gone on without it. */
+START_TEST(those_out_of_reach_are_tried_again_one_by_one)
+{
+    solo s;
+    solo_begin(&s, 0, 0, 4);
+    for (uint32_t rank = 1; rank < 4; rank++) {
+        solo_do(&s, (gsrt_membership_event){.kind = GSRT_MEMBERSHIP_SUSPECT, .rank = rank});
+        ck_assert_uint_eq(s.ended, rank + 1); /* at once */
+    }
+    for (uint32_t rank = 1; rank < 4; rank++)
+        solo_do(&s, (gsrt_membership_event){.kind = GSRT_MEMBERSHIP_UNREACHABLE, .rank = rank});
+    for (uint32_t turn = 0; turn < 6; turn++) {
+        s.ended = 0; /* every four detection periods */
+        s.now_ns += turn == 0 ? 32 * MS : 0;
+        solo_do(&s, (gsrt_membership_event){.kind = GSRT_MEMBERSHIP_TICK});
+        ck_assert_uint_eq(s.ended, 2 + turn % 3);
+        s.ended = 0;
+        s.now_ns += 16 * MS;
+        solo_do(&s, (gsrt_membership_event){.kind = GSRT_MEMBERSHIP_TICK});
+        ck_assert_uint_eq(s.ended, 0);
+        s.now_ns += 16 * MS;
+    }
     solo_end(&s);
 }
 END_TEST
@@ -501,6 +530,7 @@ int main(void)
         a_member_deposits_installs_and_emits_with_contact,
         of_two_either_goes_on_after_a_word,
         silence_is_made_certain_first,
+        those_out_of_reach_are_tried_again_one_by_one,
         of_two_cut_apart_only_the_lower_goes_on,
         a_word_of_the_next_view_binds_its_survivor,
         a_dead_one_is_waited_for_as_long_as_allowed,
