@@ -176,8 +176,17 @@ void gsrt_healing_on_event(void *arg, const gsrt_membership_event *event)
     note(h, seen);
 }
 
+/* Another has led, or will: what it knows is in its files. */
+static void lay_down(gsrt_healing *h)
+{
+    h->incidents = gsrt_incidents_free(h->incidents);
+    h->faults = gsrt_faults_free(h->faults);
+}
+
 static void on_view(gsrt_healing *h, const gsrt_membership_view *view)
 {
+    if (view->epoch != h->epoch + 1)
+        lay_down(h); /* in views that this rank has missed, others have led */
     bool has_led = h->incidents != NULL;
     if (h->epoch == 0)
         h->begin_ns = now_ns(h);
