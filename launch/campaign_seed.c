@@ -17,6 +17,7 @@ typedef struct seed_run {
     gsrt_campaign campaign;
     gsrt_witness witness;
     bool is_keeper_killed[GSRT_RANK_COUNT_MAX];
+    bool is_killed[GSRT_RANK_COUNT_MAX]; /* some incarnation of it, by a fault */
     gsrt_campaign_result *out;
 } seed_run;
 
@@ -118,6 +119,7 @@ static gsrt_status run_through(seed_run *s)
             return status; /* it was over before */
         if (fault->kind == GSRT_CAMPAIGN_KEEPER)
             s->is_keeper_killed[fault->rank] = true;
+        s->is_killed[fault->rank] |= fault->kind == GSRT_CAMPAIGN_KEEPER || fault->kind == GSRT_CAMPAIGN_KILL;
         gsrt_campaign_do(fault, s->job.twin);
         s->out->fault_counts[fault->kind] += 1;
     }
@@ -140,16 +142,32 @@ static const gsrt_membership_view *last_view(const seed_run *s)
     return last;
 }
 
+/* Nobody has a view any more: the members of the last one must have been killed, and not have ended one another. */
+static bool is_everybody_killed(const seed_run *s, char *why, size_t why_bytes)
+{
+    const gsrt_membership_view *last = NULL;
+    for (uint32_t i = 0; i < s->witness.view_count; i++) {
+        if (last == NULL || s->witness.views[i].epoch > last->epoch)
+            last = &s->witness.views[i];
+    }
+    for (uint32_t rank = 0; last != NULL && rank < last->rank_count; rank++) {
+        if (last->incarnations[rank] == GSRT_NOT_A_MEMBER || s->is_killed[rank])
+            continue;
+        (void)snprintf(why, why_bytes, "nobody of view %u is left, and nobody has killed rank %u", last->epoch, rank);
+        return false;
+    }
+    (void)snprintf(why, why_bytes, "every member of the last view was killed");
+    return true;
+}
+
 /* Of those of the last view whose death is not certain, the living are no majority (weights: membership_view.c). */
 static bool lacks_quorum(const seed_run *s, char *why, size_t why_bytes)
 {
     const gsrt_membership_view *view = last_view(s);
     uint32_t living = 0, uncertain = 0, living_weight = 0, weight = 0;
     bool is_lowest = true;
-    if (view == NULL) {
-        (void)snprintf(why, why_bytes, "nobody is left");
-        return true;
-    }
+    if (view == NULL)
+        return is_everybody_killed(s, why, why_bytes);
     for (uint32_t rank = 0; rank < view->rank_count; rank++) {
         const gsrt_twin_rank *t = &s->job.ranks[rank];
         if (view->incarnations[rank] == GSRT_NOT_A_MEMBER)
@@ -310,6 +328,10 @@ static gsrt_status prepare(seed_run *s, uint64_t seed, const char *directory)
         return status;
     gsrt_campaign_draw(seed, s->job.rank_count, s->base->begin_ns, s->base->end_ns, &s->campaign);
     s->job.watch.jitter = s->campaign.jitter;
+    for (uint32_t i = 0; i < s->job.scenario->fault_count; i++) {
+        const gsrt_fault *fault = &s->job.scenario->faults[i];
+        s->is_killed[fault->rank] |= fault->kind == GSRT_FAULT_KILL;
+    }
     s->job.scenario->twin_seed = seed;
     s->job.scenario->is_verifying = false; /* the witness knows the reference already */
     s->job.scenario->is_numeric_in_twin = true;
