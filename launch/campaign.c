@@ -85,12 +85,14 @@ static void draw_fault(dice *d, uint32_t rank_count, uint64_t at_ns, gsrt_campai
     out->rank = draw_below(d, rank_count);
 }
 
-/* Good links, or some that take up to a thousand times as long, at random, so that a vote is long enough to be hit; and
- * such that lose, repeat and delay. */
+/* Good links, or some that take up to a thousand times as long, at random, so that a vote is long enough to be hit, or
+ * ten thousand times, so that it is longer than the time after which the next rank proposes; and such that lose, repeat
+ * and delay. */
 static void draw_links(dice *d, gsrt_campaign *out)
 {
     bool is_jittery = draw(d) < 0.5, is_bad = draw(d) < 0.5;
-    double jitter = draw_octaves(d, 1, 10), loss = draw(d), duplication = draw(d), delay = draw(d);
+    int octaves = draw(d) < 0.4 ? 14 : 10;
+    double jitter = draw_octaves(d, 1, octaves), loss = draw(d), duplication = draw(d), delay = draw(d);
     uint64_t retransmit_ns = (uint64_t)draw_octaves(d, 0.2 * ms, 7), delay_ns = (uint64_t)draw_octaves(d, 0.01 * ms, 9);
     out->jitter = is_jittery ? jitter : 0;
     if (is_bad)
@@ -119,7 +121,8 @@ void gsrt_campaign_draw(uint64_t seed, uint32_t rank_count, uint64_t begin_ns, u
     draw_links(&d, out);
     uint32_t wanted = 1 + draw_below(&d, GSRT_CAMPAIGN_FAULTS_MAX);
     uint64_t before_ns = begin_ns;
-    double span_ns = (double)(end_ns - begin_ns) * (1 + out->jitter / 16); /* a step is 6 links' latencies, of 100 */
+    double span_ns = (double)(end_ns - begin_ns) * (1 + out->jitter / 16); /* an eighth of a step is latency */
+    out->answer_ns = (uint64_t)span_ns;
     while (out->fault_count < wanted) {
         double within_ns = span_ns * draw(&d), gap_ns = draw_octaves(&d, 0.01 * ms, 18);
         bool is_soon = draw(&d) < 0.5 && out->fault_count > 0;

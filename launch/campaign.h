@@ -39,7 +39,8 @@ typedef struct gsrt_campaign {
     uint32_t fault_count;
     gsrt_twin_link_faults link; /* of every pair */
     double jitter;
-    uint64_t quiet_ns; /* the last fault is over */
+    uint64_t answer_ns; /* about what the answer takes over such links */
+    uint64_t quiet_ns;  /* the last fault is over */
 } gsrt_campaign;
 
 /* For rank_count >= 1 ranks and an answer that takes from begin_ns to end_ns when nothing happens. */

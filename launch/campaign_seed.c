@@ -108,6 +108,11 @@ static gsrt_status run_until(const seed_run *s, uint64_t until_ns)
     return status;
 }
 
+static uint64_t limit_ns(const seed_run *s)
+{
+    return GSRT_CAMPAIGN_PROGRESS_MS * ms + GSRT_CAMPAIGN_PROGRESS_ANSWERS * s->campaign.answer_ns;
+}
+
 /* The whole run, each fault at its time. As gsrt_twin_run. */
 static gsrt_status run_through(seed_run *s)
 {
@@ -123,7 +128,7 @@ static gsrt_status run_through(seed_run *s)
         gsrt_campaign_do(fault, s->job.twin);
         s->out->fault_counts[fault->kind] += 1;
     }
-    return run_until(s, s->campaign.quiet_ns + GSRT_CAMPAIGN_PROGRESS_MS * ms);
+    return run_until(s, s->campaign.quiet_ns + limit_ns(s));
 }
 
 /* ---- 6: is there really no quorum ---- */
@@ -294,8 +299,8 @@ static void judge(seed_run *s, gsrt_status status, int exit_code)
     gsrt_seat *leader = gsrt_twin_job_leader(job);
     char text[160] = "";
     if (status == GSRT_ETIMEDOUT)
-        gsrt_witness_note(&s->witness, "it has not ended %d ms after the last fault was over",
-                          GSRT_CAMPAIGN_PROGRESS_MS);
+        gsrt_witness_note(&s->witness, "it has not ended %llu ms after the last fault was over",
+                          (unsigned long long)(limit_ns(s) / ms));
     else if (status != GSRT_OK)
         gsrt_witness_note(&s->witness, "the twin stands still: %s", gsrt_status_text(status));
     else if (job->is_concluded && exit_code == 0 && leader != NULL)
