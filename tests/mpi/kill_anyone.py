@@ -35,8 +35,8 @@ def kill(rank, token, request=0):
 # ---- with the scenario's faults ----
 
 for rank in range(4):
-    for token in (1, 20, LENGTHS[0] // 2, 80, LENGTHS[0] - 2):
-        add(f"rank {rank} killed at token {token}", (rank, token) in ((0, 48), (2, 1)), faults=[kill(rank, token)],
+    for token in (1, 20, 36, 56, 76):
+        add(f"rank {rank} killed at token {token}", (rank, token) in ((0, 36), (2, 1)), faults=[kill(rank, token)],
             expect=[(rank, KILLED)])
     # its first incarnation must not speak again: each line of the answer and of the terminal comes once, and at its place
     add(f"rank {rank} stopped for 2 s", rank == 0, faults=[f"{{stop: {rank}, when: {{request: 0, token: 40}}, for: 2}}"],
