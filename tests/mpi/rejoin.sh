@@ -52,7 +52,9 @@ for transport in shm tcp; do
 done
 expect 0 2 GSRT_TRANSPORT= rounds 4
 count 4 'round'
-expect 0 4 GSRT_TRANSPORT= storm 8
+# over tcp: a sender that is killed within a slot of the shared FIFO blocks its receiver (mailbox/README.md, known gap);
+# `rejoin.sh shm` shows how often
+expect 0 4 "GSRT_TRANSPORT=${1:-tcp}" storm 8
 count 8 'round'
 echo "amid a storm: word $(median word) us, admitted $(median join) us"
 expect 0 3 GSRT_TRANSPORT= stopped
