@@ -169,6 +169,15 @@ static gsrt_status conclude(gsrt_status status, gsrt_wireup *wireup, gsrt_wireup
     return GSRT_OK;
 }
 
+/* spans: the cards [rank_count]; NULL: this rank is alone. */
+static gsrt_status connect_all(const gsrt_wireup_options *options, const gsrt_wireup *wireup, const gsrt_span *spans,
+                               gsrt_diag *diag)
+{
+    gsrt_span own = gsrt_ucx_card(wireup->transport);
+    uint32_t timeout_ms = options->timeout_ms == 0 ? GSRT_WIREUP_TIMEOUT_MS : options->timeout_ms;
+    return gsrt_ucx_connect(wireup->transport, spans == NULL ? &own : spans, &wireup->secret, timeout_ms, diag);
+}
+
 gsrt_status gsrt_wireup_mpi(const gsrt_wireup_options *options, gsrt_wireup *out, gsrt_diag *diag)
 {
     gsrt_wireup wireup = {.rank_count = 1, .channel = -1};
@@ -178,17 +187,17 @@ gsrt_status gsrt_wireup_mpi(const gsrt_wireup_options *options, gsrt_wireup *out
     if (gsrt_mpirun_is_around()) {
         start_mpi();
         status = exchange(options, &wireup, &all, diag);
+        if (status == GSRT_OK)
+            status = connect_all(options, &wireup, all.spans, diag);
+        /* nobody goes on, and perhaps ends at once, while another still speaks with it to connect */
+        MPI_Barrier(MPI_COMM_WORLD);
         MPI_Finalize();
     } else {
         status = create_transport(options, &wireup, diag);
         if (status == GSRT_OK)
             status = gsrt_secret_draw(&wireup.secret, sizeof wireup.secret);
-    }
-    if (status == GSRT_OK) {
-        gsrt_span own = gsrt_ucx_card(wireup.transport);
-        uint32_t timeout_ms = options->timeout_ms == 0 ? GSRT_WIREUP_TIMEOUT_MS : options->timeout_ms;
-        status =
-            gsrt_ucx_connect(wireup.transport, all.spans == NULL ? &own : all.spans, &wireup.secret, timeout_ms, diag);
+        if (status == GSRT_OK)
+            status = connect_all(options, &wireup, NULL, diag);
     }
     cards_fini(&all);
     return conclude(status, &wireup, out);

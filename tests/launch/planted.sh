@@ -10,6 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 batch=24 batches=5
 
+unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that runs the tests: what it would say goes into the lists below
 variable() { make -C "$build" -s --no-print-directory print-list LIST="$1"; }
 
 if variable SANITIZE_CFLAGS | grep -q fsanitize; then
