@@ -14,6 +14,7 @@
 #include "actors/node_impl.h"
 #include "mailbox/body.h"
 #include "mailbox/codec.h"
+#include "mailbox/keepers.h"
 
 #include <stdlib.h>
 
@@ -490,9 +491,19 @@ static void on_join(void *arg, uint32_t rank, uint32_t incarnation)
         gsrt_node_set_incarnation(node, rank, incarnation);
 }
 
+/* The next incarnation will hear. */
+static void on_deaf(void *arg)
+{
+    gsrt_node_finish(arg, GSRT_EXIT_AGAIN);
+}
+
 void gsrt__wire_listen(gsrt_node *node)
 {
-    gsrt_transport_events events = {
-        .arg = node, .on_receive = on_receive, .on_writable = on_writable, .on_down = on_down, .on_join = on_join};
+    gsrt_transport_events events = {.arg = node,
+                                    .on_receive = on_receive,
+                                    .on_writable = on_writable,
+                                    .on_down = on_down,
+                                    .on_join = on_join,
+                                    .on_deaf = on_deaf};
     gsrt_transport_listen(node->transport, &events);
 }

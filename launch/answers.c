@@ -214,14 +214,12 @@ static gsrt_status end_complete(gsrt_answers *a)
     return status;
 }
 
-gsrt_status gsrt_answers_restore(gsrt_answers *a, const char *file, bool is_shown, uint64_t now_ns, gsrt_diag *diag)
+gsrt_status gsrt_answers_restore(gsrt_answers *a, const char *file, uint64_t now_ns, gsrt_diag *diag)
 {
     restoring r = {.answers = a, .now_ns = now_ns};
-    gsrt_terminal_replay(a->terminal, is_shown);
     gsrt_status status = gsrt_tokens_restore(a->sink, file, restore_one, &r, diag);
     if (status == GSRT_OK)
         status = end_complete(a);
-    gsrt_terminal_replay(a->terminal, false);
     if (status != GSRT_OK && diag->status == GSRT_OK)
         status = gsrt_diag_set(diag, GSRT_EINPUT, file, NULL, "these are not the tokens of this scenario");
     return status;

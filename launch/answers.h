@@ -48,10 +48,11 @@ void gsrt_answers_fini(gsrt_answers *answers);
  * GSRT_OK | GSRT_ECONTRACT: it differs, *diag says where | GSRT_EIO | GSRT_ENOMEM | GSRT_ESTATE. */
 GSRT_MUST_CHECK gsrt_status gsrt_answers_token(gsrt_answers *answers, const gsrt_msg_token *token, uint64_t now_ns,
                                                gsrt_diag *diag);
-/* Take up what another process has emitted: the sink holds its file. is_shown: the terminal has shown it. Answers that
- * are complete have ended. now_ns: when. Errors as gsrt_tokens_restore, and GSRT_EINPUT: more than was asked for. */
-GSRT_MUST_CHECK gsrt_status gsrt_answers_restore(gsrt_answers *answers, const char *file, bool is_shown,
-                                                 uint64_t now_ns, gsrt_diag *diag);
+/* Take up what another process has emitted: the sink holds its file; the terminal is given all of it, and shows what
+ * was not shown. Answers that are complete have ended. now_ns: when. Errors as gsrt_tokens_restore, and GSRT_EINPUT:
+ * more than was asked for. */
+GSRT_MUST_CHECK gsrt_status gsrt_answers_restore(gsrt_answers *answers, const char *file, uint64_t now_ns,
+                                                 gsrt_diag *diag);
 GSRT_MUST_CHECK gsrt_status gsrt_answers_finished(gsrt_answers *answers, const gsrt_msg_finished *finished);
 /* Raw logits f32 [positions_count, vocab]. */
 GSRT_MUST_CHECK gsrt_status gsrt_answers_logits(gsrt_answers *answers, const gsrt_msg_logits *message,

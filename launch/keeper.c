@@ -19,16 +19,18 @@ enum { RESTART_MAX = 3, WINDOW_MS = 60000, HEAD_START_MS = 2, GO_ON = -1 };
 /* ---- starting a worker ---- */
 
 /* In the child: become the worker. Does not return. */
-static void become_worker(const gsrt__keeper *k, pid_t keeper, const int fds[4])
+static void become_worker(const gsrt__keeper *k, pid_t keeper, const int fds[4], int out)
 {
     char numbers[96];
+    int is_terminal = isatty(STDOUT_FILENO) == 1;
     for (int i = 0; i < 4; i++)
         if (fds[i] >= 0)
             (void)fcntl(fds[i], F_SETFD, 0);
-    (void)snprintf(numbers, sizeof numbers, "%d,%d,%d,%d,%u,%u", fds[0], fds[1], fds[2], fds[3], k->port,
-                   k->incarnation);
+    (void)snprintf(numbers, sizeof numbers, "%d,%d,%d,%d,%u,%u,%d", fds[0], fds[1], fds[2], fds[3], k->port,
+                   k->incarnation, is_terminal);
     (void)sigprocmask(SIG_SETMASK, &k->mask, NULL);
-    if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == keeper && setenv(GSRT__KEEPER_VARIABLE, numbers, 1) == 0)
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == keeper && dup2(out, STDOUT_FILENO) >= 0 &&
+        setenv(GSRT__KEEPER_VARIABLE, numbers, 1) == 0)
         (void)execv("/proc/self/exe", k->argv);
     fprintf(stderr, "gsrt: cannot start the worker: %s\n", strerror(errno));
     _exit(GSRT_EXIT_WORKER_LOST);
@@ -56,28 +58,51 @@ static void close_all(const int *fds, size_t count)
             close(fds[i]);
 }
 
+static int pipe_pair(int ends[2])
+{
+    int got[2];
+    if (pipe2(got, O_CLOEXEC) != 0)
+        return -1;
+    ends[0] = got[1];
+    ends[1] = got[0];
+    return 0;
+}
+
+static int socket_pair(int ends[2])
+{
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends);
+}
+
+static bool open_pair(int (*make)(int ends[2]), int *out_ours, int *out_theirs)
+{
+    int ends[2];
+    if (make(ends) != 0)
+        return false;
+    *out_ours = ends[0];
+    *out_theirs = ends[1];
+    return true;
+}
+
 static gsrt_status start_worker(gsrt__keeper *k)
 {
-    int pipe_ends[2], channel[2], ticket = write_ticket(k);
-    if ((k->has_ticket && ticket < 0) || pipe2(pipe_ends, O_CLOEXEC) != 0) {
-        close_all(&ticket, 1);
-        return GSRT_EIO;
-    }
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, channel) != 0) {
-        close_all((const int[]){ticket, pipe_ends[0], pipe_ends[1]}, 3);
-        return GSRT_EIO;
-    }
-    pid_t keeper = getpid(), worker = fork();
+    int theirs[4] = {-1, -1, write_ticket(k), -1}; /* pipe, channel, ticket, output */
+    int ours[2] = {-1, -1};
+    pid_t keeper = getpid(), worker = -1;
+    if ((!k->has_ticket || theirs[2] >= 0) && open_pair(pipe_pair, &ours[0], &theirs[0]) &&
+        open_pair(socket_pair, &ours[1], &theirs[1]) &&
+        gsrt_output_open(&k->output, STDOUT_FILENO, &theirs[3]) == GSRT_OK)
+        worker = fork();
     if (worker == 0)
-        become_worker(k, keeper, (const int[]){pipe_ends[0], channel[1], k->worker_listener, ticket});
-    close_all((const int[]){ticket, pipe_ends[0], channel[1]}, 3);
+        become_worker(k, keeper, (const int[]){theirs[0], theirs[1], k->worker_listener, theirs[2]}, theirs[3]);
+    close_all(theirs, 4);
     if (worker < 0) {
-        close_all((const int[]){pipe_ends[1], channel[0]}, 2);
+        close_all(ours, 2);
+        (void)gsrt_output_close(&k->output, 0);
         return GSRT_EIO;
     }
     k->worker = worker;
-    k->pipe_end = pipe_ends[1];
-    k->channel = channel[0];
+    k->pipe_end = ours[0];
+    k->channel = ours[1];
     k->was_ordered = false;
     k->continue_at_ms = UINT64_MAX;
     gsrt_channel_reader_init(&k->reader);
@@ -132,7 +157,7 @@ static void hear_worker(gsrt__keeper *k)
             k->is_finished = true;
             k->finished_code = (int)(frame.value & 0xff);
         } else if (frame.type == GSRT_CHANNEL_RESTARTS && frame.value <= GSRT_KEEPER_RESTARTS_MAX) {
-            k->restart_max = k->has_own_restarts ? k->restart_max : frame.value;
+            k->restarts.max = k->has_own_restarts ? k->restarts.max : frame.value;
         } else if (frame.type == GSRT_CHANNEL_WINDOW) {
             k->window_ms = k->has_own_window ? k->window_ms : frame.value;
         } else if (frame.type == GSRT_CHANNEL_TICKET && keep_ticket(k, frame.ticket) == GSRT_OK) {
@@ -168,17 +193,17 @@ static int conclude(const gsrt__keeper *k, int status)
     return GSRT_EXIT_WORKER_LOST;
 }
 
-/* true: one more restart is within the budget, and counted. */
-static bool take_restart(gsrt__keeper *k)
+/* true: one more is within the budget, and counted. */
+static bool take(const gsrt__keeper *k, gsrt__keeper_budget *budget)
 {
     uint64_t now = gsrt_visit_now_ms();
-    if (k->restart_max == 0 || k->incarnation == GSRT_INCARNATION_MAX)
+    if (budget->max == 0 || k->incarnation == GSRT_INCARNATION_MAX)
         return false;
-    uint64_t *oldest = &k->restarted_ms[k->restart_count % k->restart_max];
-    if (k->restart_count >= k->restart_max && now - *oldest < k->window_ms)
+    uint64_t *oldest = &budget->taken_ms[budget->count % budget->max];
+    if (budget->count >= budget->max && now - *oldest < k->window_ms)
         return false;
     *oldest = now;
-    k->restart_count++;
+    budget->count++;
     return true;
 }
 
@@ -198,7 +223,8 @@ static void speak(gsrt__keeper *k)
 /* Say so, and start the next one. GO_ON, or the exit code of this process. */
 static int on_death(gsrt__keeper *k, int status)
 {
-    bool has_next = take_restart(k);
+    bool wants_next = WIFEXITED(status) && WEXITSTATUS(status) == GSRT_EXIT_AGAIN;
+    bool has_next = take(k, wants_next ? &k->agains : &k->restarts);
     k->has_word = true;
     k->word = (gsrt_keeper_word){.rank = k->ticket.rank,
                                  .incarnation = k->incarnation,
@@ -220,7 +246,8 @@ static int on_death(gsrt__keeper *k, int status)
     }
     close_all(&k->worker_listener, 1); /* who calls is refused at once */
     k->worker_listener = -1;
-    fprintf(stderr, "gsrt: rank %u: the worker is not started again (%u restarts)\n", k->ticket.rank, k->restart_count);
+    fprintf(stderr, "gsrt: rank %u: the worker is not started again (%u restarts)\n", k->ticket.rank,
+            k->restarts.count + k->agains.count);
     return k->ticket.rank_count > 1 ? GO_ON : conclude(k, status);
 }
 
@@ -232,6 +259,9 @@ static int reap(gsrt__keeper *k)
         return GO_ON;
     hear_worker(k); /* what it said last */
     lose_channel(k);
+    bool is_shown = gsrt_output_close(&k->output, GSRT_KEEPER_GRACE_MS); /* before its death is known */
+    if (!is_shown && WIFEXITED(status) && WEXITSTATUS(status) != GSRT_EXIT_AGAIN)
+        fprintf(stderr, "gsrt: the end of the text is missing: standard output was not read\n");
     gsrt_channel_reader_fini(&k->reader);
     close_all(&k->pipe_end, 1);
     k->worker = 0;
@@ -324,14 +354,16 @@ static int be_alone(const gsrt__keeper *k)
 
 static int serve(gsrt__keeper *k)
 {
-    static struct pollfd fds[2 + 1 + GSRT__KEEPER_GUEST_COUNT_MAX + GSRT_RANK_COUNT_MAX];
+    static struct pollfd fds[3 + 1 + GSRT__KEEPER_GUEST_COUNT_MAX + GSRT_RANK_COUNT_MAX];
     for (;;) {
         bool must_write = k->must_say_deposited && k->channel >= 0;
         fds[0] = (struct pollfd){.fd = k->signals, .events = POLLIN};
         fds[1] = (struct pollfd){.fd = k->channel, .events = must_write ? POLLIN | POLLOUT : POLLIN};
-        uint32_t count = 2 + gsrt__keeper_desk_poll(k, fds + 2);
+        fds[2] = gsrt_output_poll(&k->output);
+        uint32_t count = 3 + gsrt__keeper_desk_poll(k, fds + 3);
         (void)poll(fds, count, time_to_wait_ms(k));
         hear_worker(k);
+        gsrt_output_work(&k->output);
         if (k->must_say_deposited)
             say_deposited(k);
         int code = take_signals(k);
@@ -381,7 +413,9 @@ static bool open_keeper(gsrt__keeper *k)
     if (gsrt_mpirun_is_around())
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     gsrt_place_find(&k->place);
-    if (sigprocmask(SIG_BLOCK, &watched, &k->mask) != 0 ||
+    sigset_t blocked = watched;
+    sigaddset(&blocked, SIGPIPE); /* of standard output: the worker shall know, not this process end */
+    if (sigprocmask(SIG_BLOCK, &blocked, &k->mask) != 0 ||
         (k->signals = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK)) < 0 ||
         gsrt_place_listen(&k->listener, &k->port) != GSRT_OK ||
         gsrt_place_listen(&k->worker_listener, &k->worker_port) != GSRT_OK || start_worker(k) != GSRT_OK) {
@@ -398,7 +432,8 @@ int gsrt_keeper_run(char **argv)
     if (k == NULL)
         return code;
     *k = (gsrt__keeper){.argv = argv,
-                        .restart_max = RESTART_MAX,
+                        .restarts.max = RESTART_MAX,
+                        .agains.max = GSRT_KEEPER_AGAINS_MAX,
                         .window_ms = WINDOW_MS,
                         .has_own_restarts = is_set("GSRT_RESTART_MAX"),
                         .has_own_window = is_set("GSRT_RESTART_WINDOW_MS"),
@@ -410,7 +445,7 @@ int gsrt_keeper_run(char **argv)
                         .kill_at_ms = UINT64_MAX,
                         .continue_at_ms = UINT64_MAX,
                         .say_again_ms = UINT64_MAX};
-    if (!read_number("GSRT_RESTART_MAX", GSRT_KEEPER_RESTARTS_MAX, &k->restart_max) ||
+    if (!read_number("GSRT_RESTART_MAX", GSRT_KEEPER_RESTARTS_MAX, &k->restarts.max) ||
         !read_number("GSRT_RESTART_WINDOW_MS", UINT32_MAX, &k->window_ms))
         code = 1;
     else if (open_keeper(k))

@@ -19,12 +19,15 @@
  * end, then kills it; so it does GSRT_KEEPER_END_MS after the end of the run. Once that is known, its code is the
  * run's. The death of mpirun (or of its daemon on this host) counts as SIGTERM. It listens on a TCP port for orders,
  * proven by the job's secret (mailbox/note.h). It owns the socket on which all incarnations listen in turn: who calls
- * between two of them waits for the next. One thread, one poll; it never waits for anybody.
+ * between two of them waits for the next. It writes the worker's standard output (launch/output.h). One thread, one
+ * poll; it never waits for anybody.
  * Worker: ends when the pipe breaks, or by the kernel's word that its parent has died, whatever comes first. Nothing is
  * left in shared memory (mailbox/ucx_setup.c says why).
  *
  * The budget is what the worker says (gsrt_wireup_give_budget), 3 restarts within 60 s where it says nothing. The
- * environment goes before both: GSRT_RESTART_MAX restarts within GSRT_RESTART_WINDOW_MS.
+ * environment goes before both: GSRT_RESTART_MAX restarts within GSRT_RESTART_WINDOW_MS. A worker that asked for its
+ * next incarnation (GSRT_EXIT_AGAIN: it was fenced, or cannot hear) has not failed: it is outside of that budget, but
+ * gets at most GSRT_KEEPER_AGAINS_MAX within the same window.
  */
 #ifndef GSRT_LAUNCH_KEEPER_H
 #define GSRT_LAUNCH_KEEPER_H
@@ -35,6 +38,7 @@
 
 enum {
     GSRT_KEEPER_GRACE_MS = 4000,
+    GSRT_KEEPER_AGAINS_MAX = 3,
     GSRT_KEEPER_ALONE_MS = 10000,
     GSRT_KEEPER_END_MS = 15000,
     GSRT_EXIT_WORKER_LOST = 5,
@@ -55,6 +59,7 @@ typedef struct gsrt_keeper_handover {
     int listener;         /* the socket that all incarnations listen on; owned until it is taken (then -1) */
     int channel;          /* to the keeper; owned until it is taken (then -1) */
     uint16_t keeper_port; /* where the keeper listens */
+    bool is_out_terminal; /* where the keeper writes what this process writes (launch/output.h) */
     gsrt_buffer ticket;   /* of the incarnation before, as bytes; empty: this is the first */
 } gsrt_keeper_handover;
 

@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "launch/keeper.h"
+#include "launch/output.h"
 #include "mailbox/channel.h"
 #include "mailbox/note.h"
 #include "mailbox/visit.h"
@@ -15,17 +16,23 @@
 enum { GSRT__KEEPER_GUEST_COUNT_MAX = 16 };
 
 /* The worker's descriptors, as numbers, in the environment of the worker only:
- * pipe, channel, listener, ticket (-1: none), port of the keeper, incarnation. */
+ * pipe, channel, listener, ticket (-1: none), port of the keeper, incarnation, is its standard output a terminal. */
 #define GSRT__KEEPER_VARIABLE "GSRT_WORKER"
-enum { GSRT__KEEPER_NUMBER_COUNT = 6 };
+enum { GSRT__KEEPER_NUMBER_COUNT = 7 };
+
+/* Next incarnations within the window. */
+typedef struct gsrt__keeper_budget {
+    uint32_t max, count;
+    uint64_t taken_ms[GSRT_KEEPER_RESTARTS_MAX]; /* when; a ring */
+} gsrt__keeper_budget;
 
 typedef struct gsrt__keeper {
     char **argv;
     sigset_t mask; /* of signals, before this one blocked some */
-    uint32_t restart_max, window_ms;
+    uint32_t window_ms;
     bool has_own_restarts, has_own_window; /* by its environment, which the worker does not change */
-    uint32_t restart_count;
-    uint64_t restarted_ms[GSRT_KEEPER_RESTARTS_MAX]; /* when; a ring */
+    gsrt__keeper_budget restarts;          /* of workers that died */
+    gsrt__keeper_budget agains;            /* of workers that asked for their next incarnation */
     int signals, listener, worker_listener;
     uint16_t port, worker_port;
     gsrt_place place; /* of this host */
@@ -34,6 +41,7 @@ typedef struct gsrt__keeper {
     int pipe_end, channel;
     uint32_t incarnation;
     gsrt_channel_reader reader;
+    gsrt_output output;
     bool must_say_deposited;
     bool was_asked;          /* a signal was passed on: there will be no next one */
     uint64_t kill_at_ms;     /* patience ends; UINT64_MAX: never */

@@ -27,7 +27,7 @@ static bool parse(const char *text, long numbers[GSRT__KEEPER_NUMBER_COUNT])
         text = end + 1;
     }
     return numbers[0] >= 0 && numbers[1] >= 0 && numbers[2] >= 0 && numbers[4] > 0 && numbers[5] >= 0 &&
-           numbers[5] <= GSRT_INCARNATION_MAX;
+           numbers[5] <= GSRT_INCARNATION_MAX && (numbers[6] == 0 || numbers[6] == 1);
 }
 
 static gsrt_status read_ticket(int fd, gsrt_buffer *out)
@@ -61,7 +61,8 @@ gsrt_status gsrt_keeper_attach(gsrt_keeper_handover *out)
                                      .pipe = (int)n[0],
                                      .channel = (int)n[1],
                                      .listener = (int)n[2],
-                                     .keeper_port = (uint16_t)n[4]};
+                                     .keeper_port = (uint16_t)n[4],
+                                     .is_out_terminal = n[6] == 1};
     gsrt_buffer_init(&handover.ticket, GSRT_TICKET_BYTES_MAX);
     gsrt_status status = gsrt_interrupt_watch((int)n[0]);
     if (status == GSRT_OK && n[3] >= 0)

@@ -2,6 +2,7 @@
 
 #include "backends/numerics.h"
 #include "launch/interrupt.h"
+#include "launch/output.h"
 #include "launch/report.h"
 #include "launch/resume.h"
 
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <time.h>
+#include <unistd.h>
 
 uint64_t gsrt_outcome_clock_ns(void)
 {
@@ -90,6 +92,40 @@ static gsrt_status open_logits(gsrt_outcome *o, bool is_new, gsrt_diag *diag)
                                  o->loaded->workload->vocab_count, &o->answers.logits, diag);
 }
 
+/* From where on the answer is to be shown. Where nobody counts (the twin, no keeper), all that was emitted was shown.
+ */
+static gsrt_status find_shown(gsrt_outcome *o, opening how, gsrt_diag *diag)
+{
+    uint64_t shown = 0;
+    int descriptor;
+    gsrt_terminal_go_on(&o->terminal, how == TAKING_OVER ? UINT64_MAX : 0);
+    if (o->is_twin || o->options->is_json)
+        return GSRT_OK;
+    gsrt_status status = how == TAKING_OVER
+                             ? gsrt_run_directory_reopen_file(o->directory, GSRT_OUTPUT_FILE, &descriptor, diag)
+                             : gsrt_run_directory_open_file(o->directory, GSRT_OUTPUT_FILE, &descriptor, diag);
+    if (status != GSRT_OK)
+        return status;
+    if (how != TAKING_OVER)
+        status = gsrt_output_write_position(descriptor, 0);
+    else if (gsrt_output_read_position(descriptor, &shown) == GSRT_OK)
+        gsrt_terminal_go_on(&o->terminal, shown);
+    if (status == GSRT_OK && gsrt_output_announce(fileno(o->terminal.options.out), descriptor) != GSRT_OK &&
+        ftruncate(descriptor, 0) != 0)
+        status = GSRT_EIO;
+    (void)close(descriptor);
+    return status;
+}
+
+static gsrt_status restore(gsrt_outcome *o, opening how, uint64_t now_ns, gsrt_diag *diag)
+{
+    gsrt_status status = find_shown(o, how, diag);
+    if (status == GSRT_OK)
+        status = gsrt_answers_restore(&o->answers, "tokens.jsonl", now_ns, diag);
+    gsrt_terminal_went_on(&o->terminal);
+    return status;
+}
+
 static gsrt_status begin(gsrt_outcome *o, gsrt_diag *diag)
 {
     gsrt_terminal_plan(&o->terminal, o->scenario->name, o->scenario->plan, o->loaded->workload, NULL, 0);
@@ -100,10 +136,12 @@ static gsrt_status begin(gsrt_outcome *o, gsrt_diag *diag)
         status = write_beginning(o, diag);
     if (status == GSRT_OK)
         status = open_tokens(o, BEGINNING, diag);
+    if (status == GSRT_OK)
+        status = find_shown(o, BEGINNING, diag);
     return status == GSRT_OK ? open_logits(o, true, diag) : status;
 }
 
-/* The first leader of a run that is gone on with: as a later leader, but the terminal has shown nothing yet. */
+/* The first leader of a run that is gone on with: as a later leader, but all of it is shown, from the beginning. */
 static gsrt_status resume(gsrt_outcome *o, uint64_t now_ns, gsrt_diag *diag)
 {
     gsrt_terminal_plan(&o->terminal, o->scenario->name, o->scenario->plan, o->loaded->workload, NULL, 0);
@@ -116,7 +154,7 @@ static gsrt_status resume(gsrt_outcome *o, uint64_t now_ns, gsrt_diag *diag)
     if (status == GSRT_OK)
         status = gsrt_resume_begin(o->directory, &generation, diag);
     if (status == GSRT_OK)
-        status = gsrt_answers_restore(&o->answers, "tokens.jsonl", false, now_ns, diag);
+        status = restore(o, RESUMING, now_ns, diag);
     if (status == GSRT_OK)
         status = open_logits(o, o->answers.token_total == 0, diag);
     if (status != GSRT_OK)
@@ -136,7 +174,7 @@ static gsrt_status take_over(gsrt_outcome *o, const char *path, uint64_t now_ns,
         status = open_tokens(o, TAKING_OVER, diag);
     if (status == GSRT_OK)
         status = open_logits(o, false, diag);
-    return status == GSRT_OK ? gsrt_answers_restore(&o->answers, "tokens.jsonl", true, now_ns, diag) : status;
+    return status == GSRT_OK ? restore(o, TAKING_OVER, now_ns, diag) : status;
 }
 
 /* Where the scenario asks for them; the twin keeps none. */

@@ -5,6 +5,7 @@
 #include "launch/seat.h"
 #include "launch/wireup.h"
 #include "mailbox/ticket.h"
+#include "mailbox/ucx.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -24,9 +25,10 @@ typedef struct run {
     gsrt_recorder *recorder;
     gsrt_node *node;
     gsrt_seat seat;
+    gsrt_terminal_options terminal;
     uint64_t start_ns; /* when this process began */
     pthread_t concluder;
-    bool has_seat, has_concluder;
+    bool has_seat, has_concluder, is_deaf;
 } run;
 
 /* Keepers kill and stop; a real link or processor is not ours to break. */
@@ -197,6 +199,7 @@ static gsrt_status start_seat(run *r)
                                  .known_directory = gsrt_buffer_span(&r->wireup.blob),
                                  .start_ns = r->start_ns,
                                  .load_ns = gsrt_outcome_clock_ns() - r->start_ns,
+                                 .terminal = &r->terminal,
                                  .arg = r,
                                  .directory = directory_of,
                                  .on_created = note_directory,
@@ -229,6 +232,7 @@ static int serve(run *r)
     gsrt_interrupt_on_wake(interrupted, r->node);
     gsrt_node_run(r->node);
     gsrt_interrupt_on_wake(NULL, NULL);
+    r->is_deaf = gsrt_ucx_is_deaf(r->transport);
     bool is_left_alone = r->wireup.rank_count > 1 && gsrt_keeper_is_gone(&r->keeper); /* the others go on */
     if (!r->has_concluder)
         return is_left_alone ? gsrt_node_exit_code(r->node)
@@ -305,11 +309,13 @@ int gsrt_run(const gsrt_options *options)
         return 5;
     r->options = options;
     r->start_ns = gsrt_outcome_clock_ns();
+    r->terminal = gsrt_terminal_options_find();
     r->keeper = (gsrt_keeper_handover){.pipe = -1, .listener = -1, .channel = -1};
     if (gsrt_interrupt_install() != GSRT_OK || (gsrt_keeper_is_worker() && gsrt_keeper_attach(&r->keeper) != GSRT_OK)) {
         free(r);
         return 5;
     }
+    r->terminal.is_out_terminal |= r->keeper.is_out_terminal;
     int over_exit_code;
     if (was_over(r, &over_exit_code)) {
         gsrt_keeper_tell_finished(&r->keeper, over_exit_code);
@@ -331,7 +337,9 @@ int gsrt_run(const gsrt_options *options)
         (void)fprintf(stderr, "gsrt-launch: error: %s\n", diag->text);
     if (exit_code == GSRT_EXIT_AGAIN)
         (void)fprintf(stderr, "gsrt-launch: rank %u starts again: %s\n", r->wireup.rank,
-                      diag->status != GSRT_OK ? diag->text : "the others go on without this incarnation");
+                      r->is_deaf                ? "a process that died left its shared-memory queue blocked"
+                      : diag->status != GSRT_OK ? diag->text
+                                                : "the others go on without this incarnation");
     run_fini(r);
     gsrt_keeper_handover_fini(&r->keeper);
     free(r);

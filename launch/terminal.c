@@ -50,14 +50,23 @@ gsrt_status gsrt_terminal_status(const gsrt_terminal *terminal)
 
 static void write_out(gsrt_terminal *terminal, const void *bytes, size_t len)
 {
-    FILE *out = terminal->options.out;
-    if (!terminal->is_replaying && len > 0 && fwrite(bytes, 1, len, out) != len && terminal->status == GSRT_OK)
+    uint64_t before = terminal->shown > terminal->position ? terminal->shown - terminal->position : 0;
+    terminal->position += len;
+    if (before >= len)
+        return;
+    len -= (size_t)before;
+    if (fwrite((const uint8_t *)bytes + before, 1, len, terminal->options.out) != len && terminal->status == GSRT_OK)
         terminal->status = GSRT_EIO;
 }
 
-void gsrt_terminal_replay(gsrt_terminal *terminal, bool is_replaying)
+void gsrt_terminal_go_on(gsrt_terminal *terminal, uint64_t shown)
 {
-    terminal->is_replaying = is_replaying;
+    terminal->shown = shown;
+}
+
+void gsrt_terminal_went_on(gsrt_terminal *terminal)
+{
+    terminal->shown = terminal->position;
 }
 
 static void flush_out(gsrt_terminal *terminal)

@@ -43,7 +43,7 @@ typedef struct gsrt_terminal {
     bool has_header, has_text;      /* of request_now: written */
     bool is_line_open;              /* out stands within a line */
     bool is_bar_shown;
-    bool is_replaying; /* what comes was shown before, by another process: keep count, write nothing */
+    uint64_t position, shown; /* of the answer's bytes: made here, the first of them shown by others */
     uint64_t bar_ns, bar_first_ns;
     gsrt_status status; /* first failed write to out */
 } gsrt_terminal;
@@ -60,9 +60,11 @@ void gsrt_terminal_fini(gsrt_terminal *terminal);
 void gsrt_terminal_plan(gsrt_terminal *terminal, const char *name, const gsrt_plan *plan, const gsrt_workload *workload,
                         const gsrt_report_backend *backends, uint32_t backend_count);
 
-/* From now on (until called with false) what comes has been shown before, by the process that led the run until it
- * died: nothing is written, but what comes next goes on from there. */
-void gsrt_terminal_replay(gsrt_terminal *terminal, bool is_replaying);
+/* The first `shown` bytes of the answer were shown by those who led the run before: what follows is counted from where
+ * this terminal stands, and written from there on. UINT64_MAX: nothing is written until that is known. */
+void gsrt_terminal_go_on(gsrt_terminal *terminal, uint64_t shown);
+/* All of what came is shown by now. */
+void gsrt_terminal_went_on(gsrt_terminal *terminal);
 
 /* More text of `request`: whole UTF-8 characters. GSRT_ENOMEM: it could not be kept (it is in the report all the same).
  */

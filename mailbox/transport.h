@@ -24,6 +24,8 @@ typedef struct gsrt_transport_events {
     /* A new incarnation of `peer` has connected and proved itself, which implies that the one before is dead (what was
      * under way with that one is void, `on_down` may be said again). Messages can be posted to it. NULL: not wanted. */
     void (*on_join)(void *arg, uint32_t peer, uint32_t incarnation);
+    /* Nothing can be received any more, from nobody: only this rank's next incarnation can. Once. NULL: not wanted. */
+    void (*on_deaf)(void *arg);
 } gsrt_transport_events;
 
 typedef struct gsrt_transport_facts {

@@ -25,6 +25,7 @@ void gsrt__ucx_suspect(gsrt__peer_state *peer, gsrt_status why)
         peer->patience_until_ms = now_ms() + (is_silent ? GOODBYE_OF_SILENT_MS : GOODBYE_MS);
     }
     peer->ucx->suspect_count++;
+    gsrt__ucx_echo_after_death(peer->ucx, peer->rank);
 }
 
 static void on_closed(void *request, ucs_status_t status, void *arg)
@@ -35,19 +36,19 @@ static void on_closed(void *request, ucs_status_t status, void *arg)
 }
 
 /* Cancels what is being sent and stops what still comes; the callbacks of the former run from progress. */
-static void close_endpoint(gsrt__peer_state *peer)
+void gsrt__ucx_close_endpoint(gsrt__ucx *ucx, ucp_ep_h *ep)
 {
     const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK |
                                                        UCP_OP_ATTR_FIELD_USER_DATA,
                                        .flags = UCP_EP_CLOSE_FLAG_FORCE,
                                        .cb.send = on_closed,
-                                       .user_data = peer->ucx};
-    if (peer->ep == NULL)
+                                       .user_data = ucx};
+    if (*ep == NULL)
         return;
-    ucs_status_ptr_t request = ucp_ep_close_nbx(peer->ep, &param);
-    peer->ep = NULL;
+    ucs_status_ptr_t request = ucp_ep_close_nbx(*ep, &param);
+    *ep = NULL;
     if (UCS_PTR_IS_PTR(request))
-        peer->ucx->busy_count++;
+        ucx->busy_count++;
 }
 
 static void bury(gsrt__peer_state *peer)
@@ -55,7 +56,7 @@ static void bury(gsrt__peer_state *peer)
     peer->must_bury = false;
     peer->ucx->burial_count--;
     gsrt__ucx_drop_receipts(peer);
-    close_endpoint(peer);
+    gsrt__ucx_close_endpoint(peer->ucx, &peer->ep);
 }
 
 /* Nothing goes to it and nothing is taken from it any more; what is left of it is buried when no callback of UCX runs.
@@ -89,6 +90,7 @@ void gsrt__ucx_cut(gsrt_transport *transport, uint32_t rank)
     gsrt__peer_state *peer = &ucx->peers[rank];
     gsrt_sentinel_drop(ucx->sentinel, rank);
     lose(peer);
+    gsrt__ucx_echo_after_death(ucx, rank);
     if (!ucx->is_progressing)
         bury(peer);
 }
@@ -116,6 +118,7 @@ static void watch(gsrt__ucx *ucx)
     ucx->watch_rounds = 0;
     for (int i = 0; i < NEWS_PER_LOOK && gsrt_sentinel_poll(ucx->sentinel, &event); i++)
         gsrt__ucx_hear(ucx, &event);
+    gsrt__ucx_echo_after_silence(ucx);
 }
 
 /* A peer that leaves said so over the sentinel, which may overtake what it had sent: that UCX has nothing more does not
@@ -174,6 +177,8 @@ uint32_t gsrt__ucx_progress(gsrt_transport *transport)
         gsrt__ucx_tell_writable(ucx);
     if (ucx->suspect_count > 0 && moved == 0)
         lose_suspects(ucx);
+    if (ucx->echo.is_wanted || ucx->echo.is_out)
+        gsrt__ucx_echo_work(ucx);
     ucx->is_progressing = false;
     if (ucx->burial_count > 0)
         bury_all(ucx);
@@ -185,7 +190,7 @@ static gsrt_status ucx_arm(gsrt_transport *transport, int *out_fd)
     gsrt__ucx *ucx = gsrt__ucx_of(transport);
     ucx->watch_rounds = GSRT__UCX_WATCH_PERIOD; /* whatever wakes us: the next progress looks at the sentinels */
     if (ucx->suspect_count > 0 || ucx->burial_count > 0 || ucx->has_receipts || ucx->news_count > 0 ||
-        ucx->keepers.must_tell_deposited)
+        ucx->keepers.must_tell_deposited || ucx->echo.is_wanted)
         return GSRT_ESTATE;
     if (ucp_worker_arm(ucx->worker) != UCS_OK)
         return GSRT_ESTATE;

@@ -62,6 +62,9 @@ gsrt_keepers *gsrt_ucx_keepers(gsrt_transport *transport);
 GSRT_MUST_CHECK gsrt_status gsrt_ucx_give_ticket(gsrt_transport *transport, int channel, gsrt_span blob,
                                                  const gsrt_deposit *deposit);
 
+/* on_deaf was said (transport.h). */
+bool gsrt_ucx_is_deaf(const gsrt_transport *transport);
+
 /* The way that messages to `peer` take, as UCX names it ("sysv/memory", "tcp/eth0"); "?" when UCX does not say.
  * GSRT_OK | GSRT_ELINK. */
 GSRT_MUST_CHECK gsrt_status gsrt_ucx_read_lane(gsrt_transport *transport, uint32_t peer,

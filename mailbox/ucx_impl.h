@@ -32,6 +32,7 @@ typedef enum gsrt__link_shape {
     GSRT__LINK_WHOLE,   /* the envelope follows the header; a payload is the data */
     GSRT__LINK_SPLIT,   /* gsrt__split_header; the data holds envelope, then payload */
     GSRT__LINK_GOODBYE, /* nothing follows: the sender leaves, and this is its last message */
+    GSRT__LINK_ECHO,    /* nothing follows: of this rank to itself, with a number of its own (ucx_echo.c) */
 } gsrt__link_shape;
 
 /* Before every envelope; host byte order (one job, one architecture: the token would not match otherwise). */
@@ -141,6 +142,17 @@ typedef struct gsrt__ucx_keepers {
     uint32_t order_count;       /* under way */
 } gsrt__ucx_keepers;
 
+/* A message of this rank to itself, that tells whether it can still hear. */
+typedef struct gsrt__echo {
+    ucp_ep_h ep;            /* to this rank itself; NULL until the first */
+    gsrt__link_header link; /* being sent */
+    int timer;              /* ticks while one is out; 0: not open */
+    uint32_t number;        /* of the last one */
+    bool is_wanted, is_sending, is_out, is_deaf;
+    uint64_t limit_ns, counted_ns, tick_ns;      /* of the one that is out */
+    uint64_t arrivals, heard_arrivals, heard_ns; /* active messages that came; as of when something was last heard */
+} gsrt__echo;
+
 struct gsrt__ucx {
     gsrt_ucx_options options;
     gsrt_transport *transport;
@@ -167,6 +179,7 @@ struct gsrt__ucx {
     gsrt_secret secret;
     bool is_refused; /* another rank knows a later incarnation of this one */
     gsrt__ucx_keepers keepers;
+    gsrt__echo echo;
 };
 
 typedef struct gsrt__ucx_transport {
@@ -210,7 +223,16 @@ void gsrt__ucx_fetch_deferred(gsrt__ucx *ucx);
 void gsrt__ucx_deliver_receipts(gsrt__ucx *ucx);
 void gsrt__ucx_drop_receipts(gsrt__peer_state *peer);
 
+/* ucx_echo.c */
+GSRT_MUST_CHECK gsrt_status gsrt__ucx_echo_open(gsrt__ucx *ucx); /* once messages are taken. GSRT_OK | GSRT_EIO */
+void gsrt__ucx_echo_close(gsrt__ucx *ucx);
+void gsrt__ucx_echo_after_death(gsrt__ucx *ucx, uint32_t rank);
+void gsrt__ucx_echo_after_silence(gsrt__ucx *ucx); /* if it is silent; called now and then */
+void gsrt__ucx_echo_hear(gsrt__ucx *ucx, const gsrt__link_header *link);
+void gsrt__ucx_echo_work(gsrt__ucx *ucx); /* outside of UCX's callbacks */
+
 /* ucx.c */
+void gsrt__ucx_close_endpoint(gsrt__ucx *ucx, ucp_ep_h *ep); /* by force; *ep becomes NULL, which is legal too */
 uint32_t gsrt__ucx_progress(gsrt_transport *transport);
 void gsrt__ucx_cut(gsrt_transport *transport, uint32_t rank);
 void gsrt__ucx_suspect(gsrt__peer_state *peer, gsrt_status why);

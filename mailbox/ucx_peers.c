@@ -68,7 +68,8 @@ static gsrt_status join_descriptors(gsrt__ucx *ucx, gsrt_diag *diag)
     ucs_status_t status = ucp_worker_get_efd(ucx->worker, &fd);
     if (status != UCS_OK)
         return gsrt_diag_set(diag, GSRT_EIO, NULL, NULL, "UCX: has no event descriptor: %s", ucs_status_string(status));
-    return gsrt_sentinel_watch(ucx->sentinel, fd, UINT32_MAX, false);
+    gsrt_status watched = gsrt_sentinel_watch(ucx->sentinel, fd, UINT32_MAX, false);
+    return watched == GSRT_OK ? gsrt__ucx_echo_open(ucx) : watched;
 }
 
 gsrt_status gsrt_ucx_connect(gsrt_transport *transport, const gsrt_span *cards, const gsrt_secret *secret,
@@ -184,9 +185,10 @@ void gsrt__ucx_tell_news(gsrt__ucx *ucx)
         gsrt__peer_news news = peer->news;
         set_news(peer, GSRT__NEWS_NONE);
         ucx->callbacks += news != GSRT__NEWS_NONE;
-        if (news == GSRT__NEWS_JOINED && peer->life == GSRT__PEER_UP && events->on_join != NULL)
+        bool is_there = peer->life == GSRT__PEER_UP || peer->life == GSRT__PEER_SUSPECT; /* on_down is still to come */
+        if (news == GSRT__NEWS_JOINED && is_there && events->on_join != NULL)
             events->on_join(events->arg, rank, peer->incarnation);
-        else if (news == GSRT__NEWS_UNREACHABLE && events->on_down != NULL)
+        else if (news == GSRT__NEWS_UNREACHABLE && !is_there && events->on_down != NULL)
             events->on_down(events->arg, rank, GSRT_EPEER);
     }
 }

@@ -43,7 +43,7 @@ static bool read_arrival(arrival *a, const void *header, size_t header_bytes, co
     if (link_bytes < sizeof a->link || (header_bytes == 0 && a->is_rendezvous))
         return false;
     memcpy(&a->link, link, sizeof a->link);
-    if (a->link.shape == GSRT__LINK_GOODBYE)
+    if (a->link.shape == GSRT__LINK_GOODBYE || a->link.shape == GSRT__LINK_ECHO)
         return header_bytes == 0 && bytes == sizeof a->link;
     if (a->link.shape != GSRT__LINK_WHOLE)
         return a->link.shape == GSRT__LINK_SPLIT && header_bytes > 0 &&
@@ -138,11 +138,16 @@ ucs_status_t gsrt__ucx_on_message(void *arg, const void *header, size_t header_b
                                   const ucp_am_recv_param_t *param)
 {
     gsrt__ucx *ucx = arg;
+    ucx->echo.arrivals++;
     arrival a = {.is_rendezvous = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0};
     if (!read_arrival(&a, header, header_bytes, data, bytes) || a.link.token != ucx->token || !ucx->is_connected ||
         a.link.rank >= ucx->options.rank_count || a.link.incarnation != (uint8_t)ucx->peers[a.link.rank].incarnation ||
         ucx->peers[a.link.rank].life == GSRT__PEER_GONE) {
         ucx->facts.refused++;
+        return UCS_OK;
+    }
+    if (a.link.shape == GSRT__LINK_ECHO) {
+        gsrt__ucx_echo_hear(ucx, &a.link);
         return UCS_OK;
     }
     gsrt__peer_state *peer = &ucx->peers[a.link.rank];

@@ -225,6 +225,31 @@ START_TEST(errors_and_notes)
 }
 END_TEST
 
+START_TEST(others_have_shown_the_beginning)
+{
+    static const char whole[] = "== request 0 ==\nOne\n== request 1 ==\nTwo\n";
+    for (size_t shown = 0; shown < sizeof whole; shown++) { /* wherever whoever led before was killed */
+        screen s;
+        open_screen(&s, (gsrt_terminal_options){0}, 2);
+        gsrt_terminal_go_on(&s.terminal, shown);
+        say(&s, 1, "Tw"); /* what was taken up; it holds all that was shown */
+        say(&s, 0, "One");
+        gsrt_terminal_end(&s.terminal, 0);
+        say(&s, 1, "o");
+        gsrt_terminal_end(&s.terminal, 1);
+        gsrt_terminal_finish(&s.terminal);
+        close_screen(&s, whole + shown, "");
+    }
+    screen s;
+    open_screen(&s, (gsrt_terminal_options){0}, 1);
+    gsrt_terminal_go_on(&s.terminal, UINT64_MAX);
+    say(&s, 0, "shown");
+    gsrt_terminal_went_on(&s.terminal);
+    say(&s, 0, " and new");
+    close_screen(&s, " and new", "");
+}
+END_TEST
+
 START_TEST(a_full_disk_is_noticed)
 {
     FILE *full = fopen("/dev/full", "w");
@@ -318,6 +343,7 @@ int main(void)
     const TTest *tests[] = {one_request_streams,
                             several_requests_come_in_order,
                             control_bytes_do_not_reach_a_terminal,
+                            others_have_shown_the_beginning,
                             the_bar,
                             the_bar_does_not_run_through_the_text,
                             the_plan_says_what_is_simulated,

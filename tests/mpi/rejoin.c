@@ -5,6 +5,7 @@
  *   stopped    rank 1 is stopped; rank 0 has its keeper end it; it comes back
  *   drilled    rank 0 has the keeper of rank 1 stop it for a while, then kill it; it comes back
  *   fenced     rank 1 ends with GSRT_EXIT_AGAIN; it comes back
+ *   deaf       somebody dies in the middle of a message to rank 1, which hears nothing any more; it comes back
  *   two        ranks 1 and 2 are killed at the same moment; both come back, and find each other
  *   budget     rank 1 is killed until its keeper says that it was the last time; the others go on, and finish
  *   alone      all workers but those without a restart left are killed: everybody ends with 5
@@ -18,6 +19,7 @@
 #include "mailbox/body.h"
 #include "mailbox/codec.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -138,6 +140,14 @@ static void on_unreachable(void *arg, uint32_t rank, uint32_t incarnation)
     ((job *)arg)->unreachable_count++;
 }
 
+/* Somebody was killed in the middle of a message. The next incarnation learns from the others which round it is. */
+static void on_deaf(void *arg)
+{
+    const job *j = arg;
+    fprintf(stderr, "rank %u is deaf, and starts again\n", j->rank);
+    _exit(GSRT_EXIT_AGAIN);
+}
+
 /* ---- what is said ---- */
 
 static bool post(job *j, uint32_t rank, gsrt_span data)
@@ -151,24 +161,30 @@ static bool post(job *j, uint32_t rank, gsrt_span data)
     return t->ops->post(t, rank, &envelope) == GSRT_OK;
 }
 
-static void tell_all(job *j)
+/* true: everybody who is there has been told. */
+static bool tell_all(job *j)
 {
+    bool is_told = true;
     news mine = {.round = j->round, .deposited = j->deposited, .pid = getpid(), .keeper = getppid()};
     for (uint32_t rank = 0; rank < j->count; rank++) {
         peer *p = &j->peers[rank];
-        if (rank == j->rank || !p->is_up || (p->sent_round == mine.round && p->sent_deposited == mine.deposited) ||
-            !post(j, rank, gsrt_span_of(&mine, sizeof mine)))
+        if (rank == j->rank || !p->is_up || (p->sent_round == mine.round && p->sent_deposited == mine.deposited))
             continue;
+        if (!post(j, rank, gsrt_span_of(&mine, sizeof mine))) {
+            is_told = false;
+            continue;
+        }
         p->sent_round = mine.round;
         p->sent_deposited = mine.deposited;
     }
+    return is_told;
 }
 
 static void turn(job *j)
 {
     gsrt_transport *t = j->wireup.transport;
     int fd;
-    tell_all(j);
+    (void)tell_all(j);
     if (t->ops->progress(t) > 0 || t->ops->arm(t, &fd) != GSRT_OK)
         return;
     struct pollfd one = {.fd = fd, .events = POLLIN};
@@ -207,8 +223,7 @@ static void make_deposit(job *j)
 static void flush(job *j)
 {
     gsrt_transport *t = j->wireup.transport;
-    tell_all(j);
-    while (!t->ops->is_flushed(t))
+    while (!tell_all(j) || !t->ops->is_flushed(t))
         (void)t->ops->progress(t);
 }
 
@@ -344,6 +359,86 @@ static int do_fenced(job *j)
     return 0;
 }
 
+/* ---- a queue that is blocked ---- */
+
+enum { QUEUE_COUNT_MAX = 64, QUEUE_WORDS = 64, OF_UCX_ITSELF = 4 /* messages at most */ };
+
+static const uint64_t COUNT_MASK = UINT64_MAX >> 1; /* the highest bit says that the receiver sleeps */
+
+typedef struct queues {
+    volatile uint64_t *at[QUEUE_COUNT_MAX]; /* the beginnings of the shared memory that this process has */
+    uint64_t words[QUEUE_COUNT_MAX][QUEUE_WORDS];
+    uint32_t count;
+    uint64_t received; /* messages, by then */
+} queues;
+
+static uint64_t count_received(const job *j)
+{
+    gsrt_transport_facts facts;
+    j->wireup.transport->ops->read_facts(j->wireup.transport, &facts);
+    return facts.messages_received;
+}
+
+static void look_at_queues(const job *j, queues *out)
+{
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    CHECK(maps != NULL, "maps");
+    *out = (queues){.received = count_received(j)};
+    while (fgets(line, sizeof line, maps) != NULL && out->count < QUEUE_COUNT_MAX) {
+        uintptr_t start;
+        if (strstr(line, "/SYSV") == NULL || sscanf(line, "%" SCNxPTR, &start) != 1)
+            continue;
+        out->at[out->count] = (volatile uint64_t *)start; /* NOLINT: that is what the file is for */
+        for (uint32_t i = 0; i < QUEUE_WORDS; i++)
+            out->words[out->count][i] = out->at[out->count][i];
+        out->count++;
+    }
+    (void)fclose(maps);
+}
+
+/* Do what a sender does that takes its place in the queue of this rank and dies: the number of places that were taken
+ * is the word that has grown by the number of messages that came, and a few. */
+static void block_queue(const job *j, const queues *before)
+{
+    uint64_t count = count_received(j) - before->received;
+    for (uint32_t q = 0; q < before->count; q++)
+        for (uint32_t i = 0; i < QUEUE_WORDS; i++)
+            if (((before->at[q][i] - before->words[q][i]) & COUNT_MASK) - count <= OF_UCX_ITSELF) {
+                before->at[q][i]++;
+                return;
+            }
+    CHECK(false, "no queue has grown by %llu", (unsigned long long)count);
+}
+
+static int do_deaf(job *j)
+{
+    enum { MESSAGES = 7 };
+    static queues before;
+    peer *p = &j->peers[1 - j->rank];
+    if (j->rank == 1 && j->wireup.incarnation > 0)
+        return follow(j, 2);
+    AWAIT(j, is_settled(j));
+    make_deposit(j);
+    AWAIT(j, j->deposited == 1 && p->said.deposited == 1);
+    if (j->rank == 1) {
+        look_at_queues(j, &before);
+        j->round = 1;
+        AWAIT(j, count_received(j) >= before.received + MESSAGES + 1); /* they say that it is round 1, too */
+        block_queue(j, &before);
+        AWAIT(j, false);
+    }
+    AWAIT(j, p->said.round == 1);
+    (void)tell_all(j);
+    for (int i = 0; i < MESSAGES; i++)
+        CHECK(post(j, 1, (gsrt_span){0}), "post");
+    AWAIT(j, p->word_count > 0 && p->is_up && p->incarnation == 1 && p->has_said);
+    CHECK(!p->word.was_ordered && !p->word.is_last, "word");
+    j->round = 2;
+    flush(j);
+    return 0;
+}
+
 static int do_two(job *j)
 {
     if (j->rank != 0)
@@ -419,7 +514,7 @@ static int run(job *j, const char *what, uint32_t number)
         const char *name;
         int (*function)(job *j);
     } drills[] = {{"stopped", do_stopped}, {"drilled", do_drilled}, {"fenced", do_fenced}, {"two", do_two},
-                  {"budget", do_budget},   {"alone", do_alone},     {"keeper", do_keeper}};
+                  {"deaf", do_deaf},       {"budget", do_budget},   {"alone", do_alone},   {"keeper", do_keeper}};
     for (size_t i = 0; i < sizeof drills / sizeof drills[0]; i++)
         if (strcmp(what, drills[i].name) == 0)
             return drills[i].function(j);
@@ -451,7 +546,8 @@ static void open_job(job *j, gsrt_keeper_handover *keeper)
     gsrt_buffer_init(&j->scratch, GSRT_BODY_FLAT_BYTES_MAX);
     gsrt_transport_listen(
         j->wireup.transport,
-        &(gsrt_transport_events){.arg = j, .on_receive = on_receive, .on_down = on_down, .on_join = on_join});
+        &(gsrt_transport_events){
+            .arg = j, .on_receive = on_receive, .on_down = on_down, .on_join = on_join, .on_deaf = on_deaf});
     gsrt_keepers_listen(
         j->keepers, &(gsrt_keepers_events){
                         .arg = j, .on_word = on_word, .on_deposited = on_deposited, .on_unreachable = on_unreachable});
