@@ -49,6 +49,7 @@
 #define GSRT_TICKET_BYTES_MAX (32u << 20) /* a ticket: 1024 cards of 16 KiB, a deposit, a blob */
 #define GSRT_BLOB_BYTES_MAX (64u << 10)   /* what the application puts into a ticket */
 #define GSRT_DRILL_MS_MAX 600000          /* ms that a drill stops a worker */
+#define GSRT_DRILL_FACTOR_MAX 1000000000  /* thousandths, of a drill that slows a worker */
 #define GSRT_KEEPER_RESTARTS_MAX 255      /* restarts that a keeper counts within its window */
 #define GSRT_MSGPACK_DEPTH_MAX 8          /* nesting of a msgpack value from outside */
 #define GSRT_MSGPACK_ITEMS_MAX 1048576    /* elements of one msgpack array or map from outside */

@@ -327,6 +327,12 @@ static gsrt_incident_kind kind_of(gsrt_fault_kind kind)
                                           : GSRT_INCIDENT_STOPPED;
 }
 
+static uint32_t milli_of(double factor)
+{
+    double milli = factor * 1000 + 0.5; /* at most 1e9, the scenario says */
+    return milli < 1001 ? 1001 : (uint32_t)milli;
+}
+
 static void do_fault(gsrt_healing *h, const gsrt_fault *fault)
 {
     gsrt_keepers *keepers = h->options.keepers;
@@ -342,6 +348,8 @@ static void do_fault(gsrt_healing *h, const gsrt_fault *fault)
         keepers->ops->drill(keepers, fault->rank, GSRT_DRILL_KILL, 0);
     else if (fault->kind == GSRT_FAULT_STOP && keepers != NULL)
         keepers->ops->drill(keepers, fault->rank, GSRT_DRILL_STOP, for_ms);
+    else if (fault->kind == GSRT_FAULT_SLOW && keepers != NULL && keepers->ops->slow != NULL)
+        keepers->ops->slow(keepers, fault->rank, milli_of(fault->factor), for_ms);
     else if (h->options.do_fault != NULL)
         h->options.do_fault(h->options.arg, fault);
 }

@@ -312,6 +312,20 @@ static bool is_member(const gsrt__keeper *k)
     return k->has_ticket && deposit->epoch > 0 && deposit->incarnations[k->ticket.rank] == k->incarnation;
 }
 
+/* Of a drill that slows the worker. The next incarnation is as slow; one that another drill stopped stays so. */
+static void take_turn(gsrt__keeper *k, uint64_t now)
+{
+    bool is_over = now >= k->slow_until_ms || k->was_asked || k->is_finished;
+    k->is_slow_stopped = !is_over && !k->is_slow_stopped;
+    k->slow_turn_ms = now + (k->is_slow_stopped ? k->slow_stop_ms : k->slow_run_ms);
+    if (k->is_slow_stopped && k->slow_turn_ms > k->slow_until_ms)
+        k->slow_turn_ms = k->slow_until_ms;
+    if (is_over)
+        k->slow_until_ms = 0;
+    if (k->worker != 0 && k->continue_at_ms == UINT64_MAX)
+        (void)kill(k->worker, k->is_slow_stopped ? SIGSTOP : SIGCONT);
+}
+
 static void take_time(gsrt__keeper *k)
 {
     uint64_t now = gsrt_visit_now_ms();
@@ -330,6 +344,8 @@ static void take_time(gsrt__keeper *k)
         if (k->worker != 0)
             (void)kill(k->worker, SIGCONT);
     }
+    if (k->slow_until_ms != 0 && now >= k->slow_turn_ms)
+        take_turn(k, now);
 }
 
 static int time_to_wait_ms(const gsrt__keeper *k)
@@ -337,6 +353,7 @@ static int time_to_wait_ms(const gsrt__keeper *k)
     uint64_t now = gsrt_visit_now_ms(), due = gsrt__keeper_desk_due_ms(k);
     due = k->kill_at_ms < due ? k->kill_at_ms : due;
     due = k->continue_at_ms < due ? k->continue_at_ms : due;
+    due = k->slow_until_ms != 0 && k->slow_turn_ms < due ? k->slow_turn_ms : due;
     if (due == UINT64_MAX)
         return -1;
     return due <= now ? 0 : due - now > 60000 ? 60000 : (int)(due - now);

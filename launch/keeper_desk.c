@@ -9,6 +9,7 @@ enum {
     GUEST_MS = 1000,
     WORD_MS = 2000,
     WORD_AGAIN_MS = 1000,
+    SLOW_TURN_MS = 4,
     PROCESS_IS_EXITING = 4, /* PF_EXITING of the kernel */
 };
 
@@ -86,16 +87,29 @@ static bool is_dying(pid_t worker)
            (flags & PROCESS_IS_EXITING) != 0;
 }
 
+/* Turns of whole milliseconds whose lengths have the ratio asked for, the shorter one SLOW_TURN_MS at least. */
+static void begin_slowness(gsrt__keeper *k, const gsrt_note *order)
+{
+    uint64_t more = order->factor_milli - 1000; /* stopped for each 1000 that it runs */
+    uint64_t run = more >= 1000 ? SLOW_TURN_MS : (SLOW_TURN_MS * 1000 + more - 1) / more;
+    k->slow_run_ms = (uint32_t)run;
+    k->slow_stop_ms = (uint32_t)(run * more / 1000);
+    k->slow_turn_ms = gsrt_visit_now_ms();
+    k->slow_until_ms = k->slow_turn_ms + order->duration_ms;
+}
+
 static void do_drill(gsrt__keeper *k, const gsrt_note *order)
 {
     if (k->worker == 0)
         return;
-    if (order->drill == GSRT_DRILL_KILL) {
-        (void)kill(k->worker, SIGKILL);
-        return;
+    switch (order->drill) {
+    case GSRT_DRILL_KILL: (void)kill(k->worker, SIGKILL); break;
+    case GSRT_DRILL_STOP:
+        (void)kill(k->worker, SIGSTOP);
+        k->continue_at_ms = gsrt_visit_now_ms() + order->duration_ms;
+        break;
+    case GSRT_DRILL_SLOW: begin_slowness(k, order); break;
     }
-    (void)kill(k->worker, SIGSTOP);
-    k->continue_at_ms = gsrt_visit_now_ms() + order->duration_ms;
 }
 
 /* true: the answer is the word. */

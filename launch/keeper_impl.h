@@ -43,12 +43,16 @@ typedef struct gsrt__keeper {
     gsrt_channel_reader reader;
     gsrt_output output;
     bool must_say_deposited;
-    bool was_asked;          /* a signal was passed on: there will be no next one */
-    uint64_t kill_at_ms;     /* patience ends; UINT64_MAX: never */
-    bool was_ordered;        /* to be killed */
-    uint64_t continue_at_ms; /* a drill's end; UINT64_MAX: none */
-    bool is_finished;        /* the run is over */
-    bool has_end;            /* and the worker's patience is counted */
+    bool was_asked;                     /* a signal was passed on: there will be no next one */
+    uint64_t kill_at_ms;                /* patience ends; UINT64_MAX: never */
+    bool was_ordered;                   /* to be killed */
+    uint64_t continue_at_ms;            /* a drill's end; UINT64_MAX: none */
+    uint64_t slow_until_ms;             /* a drill's end; 0: none */
+    uint32_t slow_run_ms, slow_stop_ms; /* in turns */
+    uint64_t slow_turn_ms;              /* the next change */
+    bool is_slow_stopped;
+    bool is_finished; /* the run is over */
+    bool has_end;     /* and the worker's patience is counted */
     int finished_code;
     /* what it gave */
     bool has_ticket;

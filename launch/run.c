@@ -31,7 +31,7 @@ typedef struct run {
     bool has_seat, has_concluder, is_deaf;
 } run;
 
-/* Keepers kill and stop; a real link or processor is not ours to break. */
+/* Keepers kill, stop and slow; a real link is not ours to break. */
 static gsrt_status check_faults(run *r)
 {
     const gsrt_scenario *scenario = r->scenario;
@@ -39,9 +39,9 @@ static gsrt_status check_faults(run *r)
         gsrt_fault_kind kind = scenario->faults[i].kind;
         char place[32];
         (void)snprintf(place, sizeof place, "faults[%u]", i);
-        if (kind != GSRT_FAULT_KILL && kind != GSRT_FAULT_STOP)
+        if (kind == GSRT_FAULT_PARTITION)
             return gsrt_diag_set(&r->diag, GSRT_EINPUT, scenario->file, place,
-                                 "'%s' is for the twin (gsrt twin); a real run can be killed and stopped",
+                                 "'%s' is for the twin (gsrt twin); a real run can be killed, stopped and slowed",
                                  gsrt_fault_kind_name(kind));
     }
     return gsrt_faults_check(scenario->faults, scenario->fault_count, r->wireup.rank_count, scenario->file, &r->diag);

@@ -53,6 +53,7 @@ typedef struct gsrt_keepers_events {
 typedef enum gsrt_drill {
     GSRT_DRILL_KILL = 1, /* SIGKILL */
     GSRT_DRILL_STOP = 2, /* SIGSTOP, and SIGCONT after duration_ms */
+    GSRT_DRILL_SLOW = 3, /* SIGSTOP and SIGCONT in turns for duration_ms, so that it runs a part of the time only */
 } gsrt_drill;
 
 typedef struct gsrt_keepers_ops {
@@ -62,6 +63,9 @@ typedef struct gsrt_keepers_ops {
     void (*end_worker)(gsrt_keepers *keepers, uint32_t rank, uint32_t incarnation);
     /* Have the keeper of `rank` do this to its worker, whichever incarnation it is. For fault drills. */
     void (*drill)(gsrt_keepers *keepers, uint32_t rank, gsrt_drill what, uint32_t duration_ms);
+    /* GSRT_DRILL_SLOW: its work takes factor_milli / 1000 times as long, at least 1001. NULL: this world has no such
+     * drill. */
+    void (*slow)(gsrt_keepers *keepers, uint32_t rank, uint32_t factor_milli, uint32_t duration_ms);
     /* The run is over, with this exit code: tell every keeper, so that those without a worker end too. */
     void (*finished)(gsrt_keepers *keepers, uint32_t exit_code);
 } gsrt_keepers_ops;

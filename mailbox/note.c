@@ -9,7 +9,7 @@ static uint32_t field_count(gsrt_note_kind kind)
     case GSRT_NOTE_HELLO: return 2;
     case GSRT_NOTE_WELCOME: return 3;
     case GSRT_NOTE_WORD: return 5;
-    case GSRT_NOTE_ORDER: return 5;
+    case GSRT_NOTE_ORDER: return 6;
     case GSRT_NOTE_HEARD: return 1;
     }
     return 0;
@@ -49,6 +49,7 @@ gsrt_status gsrt_note_encode(const gsrt_note *note, gsrt_buffer *buffer)
         gsrt_pack_uint(&pack, note->incarnation);
         gsrt_pack_uint(&pack, note->drill);
         gsrt_pack_uint(&pack, note->duration_ms);
+        gsrt_pack_uint(&pack, note->factor_milli);
         gsrt_pack_uint(&pack, note->exit_code);
         break;
     case GSRT_NOTE_HEARD: gsrt_pack_uint(&pack, note->incarnation); break;
@@ -84,9 +85,12 @@ static void unpack_order(gsrt_unpack *unpack, gsrt_note *note)
 {
     note->order = (gsrt_order)gsrt_unpack_uint(unpack, GSRT_ORDER_FINISHED);
     note->incarnation = (uint32_t)gsrt_unpack_uint(unpack, GSRT_INCARNATION_MAX);
-    note->drill = (gsrt_drill)gsrt_unpack_uint(unpack, GSRT_DRILL_STOP);
+    note->drill = (gsrt_drill)gsrt_unpack_uint(unpack, GSRT_DRILL_SLOW);
     note->duration_ms = (uint32_t)gsrt_unpack_uint(unpack, GSRT_DRILL_MS_MAX);
+    note->factor_milli = (uint32_t)gsrt_unpack_uint(unpack, GSRT_DRILL_FACTOR_MAX);
     note->exit_code = (uint32_t)gsrt_unpack_uint(unpack, UINT8_MAX);
+    if ((note->drill == GSRT_DRILL_SLOW) != (note->factor_milli > 1000))
+        gsrt_unpack_fail(unpack);
     if (note->order < GSRT_ORDER_END || (note->order == GSRT_ORDER_DRILL) != (note->drill >= GSRT_DRILL_KILL))
         gsrt_unpack_fail(unpack);
 }

@@ -40,7 +40,8 @@ typedef struct gsrt_note {
     gsrt_span card;         /* HELLO, and a good WELCOME: that incarnation's; can be decoded; borrowed */
     gsrt_order order;       /* ORDER */
     gsrt_drill drill;       /* DRILL */
-    uint32_t duration_ms;   /* DRILL: how long it stays stopped, at most GSRT_DRILL_MS_MAX */
+    uint32_t duration_ms;   /* DRILL: how long it stays stopped or slow, at most GSRT_DRILL_MS_MAX */
+    uint32_t factor_milli;  /* a slow DRILL: how many thousand times as long it takes, 1001 to GSRT_DRILL_FACTOR_MAX */
     uint32_t exit_code;     /* FINISHED, at most 255 */
     gsrt_keeper_word *word; /* WORD: on the way in, where to put it (NULL: it is only checked) */
 } gsrt_note;

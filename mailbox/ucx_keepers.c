@@ -190,6 +190,16 @@ static void drill(gsrt_keepers *keepers, uint32_t rank, gsrt_drill what, uint32_
     give_order(keepers_of(keepers), rank, &order, ORDER_MS);
 }
 
+static void slow(gsrt_keepers *keepers, uint32_t rank, uint32_t factor_milli, uint32_t duration_ms)
+{
+    const gsrt_note order = {.order = GSRT_ORDER_DRILL,
+                             .drill = GSRT_DRILL_SLOW,
+                             .duration_ms = duration_ms < GSRT_DRILL_MS_MAX ? duration_ms : GSRT_DRILL_MS_MAX,
+                             .factor_milli = factor_milli};
+    if (factor_milli > 1000 && factor_milli <= GSRT_DRILL_FACTOR_MAX)
+        give_order(keepers_of(keepers), rank, &order, ORDER_MS);
+}
+
 static void finished(gsrt_keepers *keepers, uint32_t exit_code)
 {
     gsrt__ucx_keepers *k = keepers_of(keepers);
@@ -248,6 +258,7 @@ static const gsrt_keepers_ops keepers_ops = {
     .deposit = deposit,
     .end_worker = end_worker,
     .drill = drill,
+    .slow = slow,
     .finished = finished,
 };
 

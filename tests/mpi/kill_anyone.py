@@ -119,6 +119,26 @@ for rank in range(3):
         act=stop_both(rank, lambda run, before: run.report() is not None))
 
 
+def is_stopped(run, rank):
+    pid = run.ranks()[0].get(rank)
+    return drill.read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[:1] == [b"T"]
+
+
+def see_slow(rank):
+    """It is stopped, and it goes on, again and again."""
+
+    def act(run):
+        for _ in range(3):
+            demand(run.await_(lambda: is_stopped(run, rank)), "it was never stopped")
+            demand(run.await_(lambda: not is_stopped(run, rank)), "it never went on")
+
+    return act
+
+
+add("rank 1 slowed to a third", True, faults=["{slow: 1, factor: 3, when: {request: 0, token: 20}, for: 0.4}"], act=see_slow(1),
+    is_hit=False)
+
+
 def kill_keeper(rank):
     def act(run):
         run.await_tokens(50)
