@@ -224,10 +224,12 @@ static void suspect(gsrt_actor *self, gsrt_member *m, uint32_t rank, uint32_t in
     step(self, m, &event);
 }
 
-/* Nothing may be emitted, and there is no hope of it. */
-static void give_up_if_hopeless(const gsrt_member *m, uint64_t now)
+/* Nothing may be emitted, and perhaps there is no hope of it. */
+static void look_at_fence(const gsrt_member *m, uint64_t now)
 {
     const gsrt_member_hooks *hooks = &m->options.hooks;
+    if (m->fenced_ns != 0 && hooks->on_fenced != NULL)
+        hooks->on_fenced(hooks->arg);
     if (m->fenced_ns != 0 && m->options.give_up_ns > 0 && now > m->fenced_ns + m->options.give_up_ns &&
         hooks->on_lost != NULL)
         hooks->on_lost(hooks->arg, gsrt_membership_fence_text(m->fence));
@@ -245,7 +247,7 @@ static void look(gsrt_actor *self, gsrt_member *m)
                 suspect(self, m, action.peer, m->incarnations[action.peer], GSRT_ETIMEDOUT);
         }
     }
-    give_up_if_hopeless(m, now);
+    look_at_fence(m, now);
     if (gsrt_timer_start(self, period, TIMER_LOOK, NULL) != GSRT_OK)
         gsrt_exit(self, GSRT_EXIT_CRASH);
 }

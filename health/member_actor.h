@@ -23,6 +23,8 @@ typedef struct gsrt_member_hooks {
     void (*on_event)(void *arg, const gsrt_membership_event *event); /* before the machine sees it */
     void (*on_action)(void *arg, const gsrt_membership_action *action, uint64_t now_ns); /* before it is carried out */
     void (*on_exit)(void *arg); /* this process is to end; its keeper starts the next incarnation */
+    /* It may not emit, now and then while that is so. The run may have gone on, and ended, without this rank. */
+    void (*on_fenced)(void *arg);
     /* It could not emit for give_up_ns, and there is no hope of it: the run ends here. `why`: static. */
     void (*on_lost)(void *arg, const char *why);
 } gsrt_member_hooks;

@@ -52,6 +52,12 @@ static void write_file(gsrt_healing *h, const gsrt_incident *incident)
     gsrt_buffer_fini(&json);
 }
 
+/* This rank is cut off, and does not know what the others have agreed on: the file is theirs. */
+static bool may_another_lead(const gsrt_healing *h)
+{
+    return gsrt_member_fenced(h->options.member, now_ns(h)) >= GSRT_FENCE_NO_QUORUM;
+}
+
 static void tell_news(gsrt_healing *h)
 {
     gsrt_incident_news news;
@@ -60,7 +66,7 @@ static void tell_news(gsrt_healing *h)
             gsrt_terminal_fault(&h->options.outcome->terminal, news.incident, news.fault);
         else if (news.kind == GSRT_INCIDENT_NEWS_ENDED)
             gsrt_terminal_recovery(&h->options.outcome->terminal, news.incident);
-        else
+        else if (h->is_finishing || !may_another_lead(h))
             write_file(h, news.incident);
     }
 }
@@ -489,6 +495,7 @@ void gsrt_healing_finished(gsrt_healing *h, bool is_complete)
     gsrt_outcome *outcome = h->options.outcome;
     if (h->incidents == NULL)
         return;
+    h->is_finishing = true;
     note(h, (gsrt_incident_event){.kind = GSRT_INCIDENT_FINISHED, .is_complete = is_complete});
     gsrt_status status = gsrt_outcome_note_failures(outcome, h->incidents);
     if (status != GSRT_OK)

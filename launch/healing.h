@@ -42,6 +42,7 @@ typedef struct gsrt_healing {
     uint64_t first_token_ns;               /* of the view */
     uint32_t view_tokens;                  /* emitted in it */
     bool has_restored;
+    bool is_finishing; /* nobody else will report */
 } gsrt_healing;
 
 /* GSRT_OK | GSRT_ENOMEM. In any case gsrt_healing_fini. */

@@ -171,23 +171,29 @@ static gsrt_status start_links(gsrt_actor *self, gsrt_rank *r)
     return status;
 }
 
+/* What cannot be sent now is asked for again, or sent again: the leader's timer is behind it. */
+static gsrt_status tell_present(gsrt_actor *self, const gsrt_rank *r, uint32_t rank)
+{
+    gsrt_msg_present present = {.rank = gsrt_node_rank(r->node), .epoch = r->epoch};
+    gsrt_status status = gsrt_send(self, role_of_root(rank), GSRT_KIND_PRESENT, &present, NULL);
+    return status == GSRT_EFULL ? GSRT_OK : status;
+}
+
 /* The device has no job left, so nobody reads the old region's memory any more; then the leader is told. */
 static gsrt_status say_present(gsrt_actor *self, gsrt_rank *r)
 {
     end_old(self, &r->region);
-    gsrt_msg_present present = {.rank = gsrt_node_rank(r->node), .epoch = r->epoch};
-    return gsrt_send(self, role_of_root(r->leader), GSRT_KIND_PRESENT, &present, NULL);
+    return tell_present(self, r, r->leader);
 }
 
 /* On the leader: until everybody has said PRESENT, ask again those that have not. What a member says before the leader
  * has begun the view, or before their processes are connected, is refused, as all that belongs to another view. */
 static gsrt_status ask_for_present(gsrt_actor *self, gsrt_rank *r)
 {
-    gsrt_msg_present present = {.rank = gsrt_node_rank(r->node), .epoch = r->epoch};
     gsrt_status status = GSRT_OK;
     for (uint32_t rank = 0; rank < gsrt_node_rank_count(r->node) && status == GSRT_OK; rank++) {
-        if (gsrt_rank_is_member(r, rank) && rank != present.rank && r->present_epoch[rank] != r->epoch)
-            status = gsrt_send(self, role_of_root(rank), GSRT_KIND_PRESENT, &present, NULL);
+        if (gsrt_rank_is_member(r, rank) && rank != gsrt_node_rank(r->node) && r->present_epoch[rank] != r->epoch)
+            status = tell_present(self, r, rank);
     }
     return status == GSRT_OK ? gsrt_timer_start(self, ASK_MS * 1000000ull, r->epoch, NULL) : status;
 }
@@ -402,6 +408,26 @@ void gsrt_rank_end_all(const gsrt_rank *r, uint32_t exit_code)
     }
 }
 
+void gsrt_rank_cut_off(const gsrt_rank *r, const uint32_t *sides, uint32_t duration_ms)
+{
+    gsrt_msg_cut_off cut_off = {
+        .sides = sides, .sides_count = gsrt_node_rank_count(r->node), .duration_ms = duration_ms};
+    for (uint32_t rank = 0; rank < gsrt_node_rank_count(r->node); rank++) {
+        if (rank == gsrt_node_rank(r->node) || !gsrt_rank_is_member(r, rank))
+            continue;
+        gsrt_status status = gsrt_node_post(r->node, role_of_root(rank), GSRT_KIND_CUT_OFF, &cut_off, NULL);
+        (void)status; /* then it hears nothing of the others, which is what it is about */
+    }
+    if (r->options.on_cut_off != NULL)
+        r->options.on_cut_off(r->options.arg, sides, duration_ms);
+}
+
+static void on_cut_off(const gsrt_rank *r, const gsrt_msg_cut_off *cut_off)
+{
+    if (cut_off->sides_count == gsrt_node_rank_count(r->node) && r->options.on_cut_off != NULL)
+        r->options.on_cut_off(r->options.arg, cut_off->sides, cut_off->duration_ms);
+}
+
 static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
 {
     (void)self;
@@ -437,6 +463,8 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
         status = on_roles(r, message->body);
     } else if (message->kind == GSRT_KIND_ASK_FACTS) {
         status = on_facts_wanted(self, r, message->from);
+    } else if (message->kind == GSRT_KIND_CUT_OFF) {
+        on_cut_off(r, message->body);
     } else if (message->kind == GSRT_KIND_DOWN) {
         status = is_fatal(r, message) ? GSRT_EDOWN : GSRT_OK;
     } else if (message->kind == GSRT_KIND_VERDICT) {

@@ -33,7 +33,9 @@ typedef struct gsrt_rank_options {
     gsrt_status (*on_start)(void *arg, const char *directory, gsrt_diag *diag);
     /* this rank leads the view, and every member is present: start the gateway; *out its address */
     gsrt_status (*on_lead)(void *arg, gsrt_rank *rank, gsrt_address *out, gsrt_diag *diag);
-    void *arg; /* of both */
+    /* a drill: have nothing pass between this rank and those on other sides [rank_count]; NULL: it is not done */
+    void (*on_cut_off)(void *arg, const uint32_t *sides, uint32_t duration_ms);
+    void *arg; /* of all */
 } gsrt_rank_options;
 
 struct gsrt_rank {
@@ -81,6 +83,8 @@ void gsrt_rank_stop(gsrt_rank *rank);
 bool gsrt_rank_is_member(const gsrt_rank *rank, uint32_t other);
 /* The rank's own account. Texts are borrowed from the rank. */
 void gsrt_rank_read_facts(const gsrt_rank *rank, gsrt_msg_facts *out);
+/* A drill: tell every member, and this rank itself, to cut off those on other sides [rank_count]. */
+void gsrt_rank_cut_off(const gsrt_rank *rank, const uint32_t *sides, uint32_t duration_ms);
 /* Tell every other member that the run is over. Node's thread, outside any actor or inside. */
 void gsrt_rank_end_all(const gsrt_rank *rank, uint32_t exit_code);
 

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum { LOOK_NS = 500 * 1000 * 1000 };
+
 /* What this process holds; undone in reverse by run_fini. */
 typedef struct run {
     const gsrt_options *options;
@@ -26,26 +28,11 @@ typedef struct run {
     gsrt_node *node;
     gsrt_seat seat;
     gsrt_terminal_options terminal;
-    uint64_t start_ns; /* when this process began */
+    uint64_t start_ns;  /* when this process began */
+    uint64_t looked_ns; /* for the end of the run, while this rank was fenced */
     pthread_t concluder;
     bool has_seat, has_concluder, is_deaf;
 } run;
-
-/* Keepers kill, stop and slow; a real link is not ours to break. */
-static gsrt_status check_faults(run *r)
-{
-    const gsrt_scenario *scenario = r->scenario;
-    for (uint32_t i = 0; i < scenario->fault_count; i++) {
-        gsrt_fault_kind kind = scenario->faults[i].kind;
-        char place[32];
-        (void)snprintf(place, sizeof place, "faults[%u]", i);
-        if (kind == GSRT_FAULT_PARTITION)
-            return gsrt_diag_set(&r->diag, GSRT_EINPUT, scenario->file, place,
-                                 "'%s' is for the twin (gsrt twin); a real run can be killed, stopped and slowed",
-                                 gsrt_fault_kind_name(kind));
-    }
-    return gsrt_faults_check(scenario->faults, scenario->fault_count, r->wireup.rank_count, scenario->file, &r->diag);
-}
 
 /* Read everything from outside and check it; the same on every rank, so that all agree without a word. */
 static gsrt_status prepare(run *r)
@@ -64,7 +51,9 @@ static gsrt_status prepare(run *r)
     if (status == GSRT_OK)
         status =
             gsrt_plan_check(r->scenario->plan, r->loaded.workload, r->wireup.rank_count, r->scenario->file, &r->diag);
-    return status == GSRT_OK ? check_faults(r) : status;
+    return status == GSRT_OK ? gsrt_faults_check(r->scenario->faults, r->scenario->fault_count, r->wireup.rank_count,
+                                                 r->scenario->file, &r->diag)
+                             : status;
 }
 
 static gsrt_status name_hosts(run *r)
@@ -154,6 +143,24 @@ static gsrt_status create_node(run *r)
     return GSRT_OK;
 }
 
+/* The run has ended elsewhere, unheard (a link was down): its report says so. A report of a failure is no word for it:
+ * whoever was cut off may have written it, while others go on. */
+static bool is_over(const char *path, int *out_exit_code)
+{
+    gsrt_run_directory *directory = NULL;
+    gsrt_buffer report;
+    gsrt_diag diag = {0};
+    gsrt_buffer_init(&report, SIZE_MAX / 2);
+    gsrt_status status = path[0] == 0 ? GSRT_ENOTFOUND : gsrt_run_directory_open(path, &directory, &diag);
+    if (status == GSRT_OK)
+        status = gsrt_run_directory_read(directory, "report.json", &report, &diag);
+    if (status == GSRT_OK)
+        status = gsrt_report_read_exit(gsrt_buffer_span(&report), out_exit_code);
+    gsrt_buffer_fini(&report);
+    gsrt_run_directory_free(directory);
+    return status == GSRT_OK && (*out_exit_code == 0 || *out_exit_code == 4);
+}
+
 /* ---- the seat ---- */
 
 /* The reference pass and the report, beside the node, which goes on answering its peers meanwhile. */
@@ -187,6 +194,38 @@ static gsrt_status note_directory(void *arg, const char *directory)
     return GSRT_OK; /* START tells it to every rank, this one too */
 }
 
+/* Keepers kill, stop and slow; what the transport can do is left. */
+static void do_fault(void *arg, const gsrt_fault *fault)
+{
+    const run *r = arg;
+    uint32_t sides[GSRT_RANK_COUNT_MAX];
+    if (fault->kind != GSRT_FAULT_PARTITION)
+        return;
+    for (uint32_t rank = 0; rank < r->wireup.rank_count; rank++)
+        sides[rank] = fault->sides[rank];
+    gsrt_rank_cut_off(&r->seat.rank, sides, (uint32_t)(fault->duration_ns / 1000000));
+}
+
+static void cut_off(void *arg, const uint32_t *sides, uint32_t duration_ms)
+{
+    const run *r = arg;
+    if (gsrt_ucx_cut_off(r->transport, sides, duration_ms) != GSRT_OK)
+        (void)fprintf(stderr, "gsrt-launch: rank %u: the partition is not done: no timer\n", r->wireup.rank);
+}
+
+/* Who was cut off from those that finished would wait for them in vain. */
+static void look_for_end(void *arg)
+{
+    run *r = arg;
+    int exit_code;
+    uint64_t now = gsrt_outcome_clock_ns();
+    if (r->wireup.rank_count == 1 || now < r->looked_ns + LOOK_NS)
+        return;
+    r->looked_ns = now;
+    if (is_over(r->seat.rank.directory, &exit_code))
+        gsrt_node_finish(r->node, exit_code);
+}
+
 static gsrt_status start_seat(run *r)
 {
     gsrt_seat_options options = {.options = r->options,
@@ -204,6 +243,9 @@ static gsrt_status start_seat(run *r)
                                  .directory = directory_of,
                                  .on_created = note_directory,
                                  .on_start = place_recorder,
+                                 .on_cut_off = cut_off,
+                                 .on_fenced = look_for_end,
+                                 .do_fault = do_fault,
                                  .conclude = start_concluding};
     gsrt_status status = gsrt_wireup_give_budget(&r->wireup, r->scenario->restart_max, r->scenario->restart_window_ms);
     if (status != GSRT_OK)
@@ -261,24 +303,6 @@ static gsrt_status wire_up(run *r)
     gsrt_status status = r->keeper.ticket.len > 0 ? gsrt_wireup_join(&options, &r->wireup, &r->diag)
                                                   : gsrt_wireup_mpi(&options, &r->wireup, &r->diag);
     return status;
-}
-
-/* The run has ended elsewhere, unheard (a link was down): its report says so. A report of a failure is no word for it:
- * whoever was cut off may have written it, while others go on. */
-static bool is_over(const char *path, int *out_exit_code)
-{
-    gsrt_run_directory *directory = NULL;
-    gsrt_buffer report;
-    gsrt_diag diag = {0};
-    gsrt_buffer_init(&report, SIZE_MAX / 2);
-    gsrt_status status = path[0] == 0 ? GSRT_ENOTFOUND : gsrt_run_directory_open(path, &directory, &diag);
-    if (status == GSRT_OK)
-        status = gsrt_run_directory_read(directory, "report.json", &report, &diag);
-    if (status == GSRT_OK)
-        status = gsrt_report_read_exit(gsrt_buffer_span(&report), out_exit_code);
-    gsrt_buffer_fini(&report);
-    gsrt_run_directory_free(directory);
-    return status == GSRT_OK && (*out_exit_code == 0 || *out_exit_code == 4);
 }
 
 /* For an incarnation that begins after the end. */

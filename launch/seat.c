@@ -53,6 +53,20 @@ static gsrt_status open_files(void *arg, const char *directory, gsrt_diag *diag)
     return seat->options.on_start(seat->options.arg, directory, diag);
 }
 
+static void cut_off(void *arg, const uint32_t *sides, uint32_t duration_ms)
+{
+    const gsrt_seat *seat = arg;
+    if (seat->options.on_cut_off != NULL)
+        seat->options.on_cut_off(seat->options.arg, sides, duration_ms);
+}
+
+static void tell_fenced(void *arg)
+{
+    const gsrt_seat *seat = arg;
+    if (seat->options.on_fenced != NULL)
+        seat->options.on_fenced(seat->options.arg);
+}
+
 static void give_up(void *arg, const char *why)
 {
     gsrt_seat *seat = arg;
@@ -96,6 +110,7 @@ static gsrt_status start_member(gsrt_seat *seat)
                                        .on_event = on_event,
                                        .on_action = on_action,
                                        .on_exit = end_this_incarnation,
+                                       .on_fenced = tell_fenced,
                                        .on_lost = give_up};
     return gsrt_member_start(&seat->member, seat->node, &member);
 }
@@ -120,6 +135,7 @@ gsrt_status gsrt_seat_start(gsrt_seat *seat, gsrt_node *node, const gsrt_seat_op
                               .known_directory = o->known_directory,
                               .on_start = open_files,
                               .on_lead = lead,
+                              .on_cut_off = cut_off,
                               .arg = seat};
     gsrt_status status = gsrt_outcome_prepare(&seat->outcome, &seat->diag);
     seat->outcome.answers.on_token = o->on_token;

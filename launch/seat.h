@@ -32,6 +32,10 @@ typedef struct gsrt_seat_options {
     gsrt_status (*on_created)(void *arg, const char *directory);
     /* The run has begun: open what this rank writes. */
     gsrt_status (*on_start)(void *arg, const char *directory, gsrt_diag *diag);
+    /* Have nothing pass between this rank and those on other sides; NULL: this world has another way. */
+    void (*on_cut_off)(void *arg, const uint32_t *sides, uint32_t duration_ms);
+    /* This rank may not emit, now and then while that is so; NULL: nobody is told. */
+    void (*on_fenced)(void *arg);
     /* Carry out a fault that keepers cannot; NULL: this world has no way to. */
     void (*do_fault)(void *arg, const gsrt_fault *fault);
     /* Every answer is complete: have gsrt_outcome_conclude run, then VERDICT posted to the root. */

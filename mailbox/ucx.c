@@ -177,6 +177,8 @@ uint32_t gsrt__ucx_progress(gsrt_transport *transport)
         gsrt__ucx_tell_writable(ucx);
     if (ucx->suspect_count > 0 && moved == 0)
         lose_suspects(ucx);
+    if (ucx->cut_off.is_on)
+        gsrt__ucx_cut_off_work(ucx);
     if (ucx->echo.is_wanted || ucx->echo.is_out)
         gsrt__ucx_echo_work(ucx);
     ucx->is_progressing = false;

@@ -62,6 +62,10 @@ gsrt_keepers *gsrt_ucx_keepers(gsrt_transport *transport);
 GSRT_MUST_CHECK gsrt_status gsrt_ucx_give_ticket(gsrt_transport *transport, int channel, gsrt_span blob,
                                                  const gsrt_deposit *deposit);
 
+/* A drill: for duration_ms nothing passes between this rank and those on other sides (sides[rank_count]: a number
+ * each), as if the network were down. Replaces the one before. GSRT_OK | GSRT_EIO. */
+GSRT_MUST_CHECK gsrt_status gsrt_ucx_cut_off(gsrt_transport *transport, const uint32_t *sides, uint32_t duration_ms);
+
 /* on_deaf was said (transport.h). */
 bool gsrt_ucx_is_deaf(const gsrt_transport *transport);
 

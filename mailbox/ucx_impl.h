@@ -124,6 +124,7 @@ struct gsrt__peer_state {
     uint32_t expected_number;
     uint32_t receipt_count;
     gsrt__receipt *receipts;
+    bool is_gone_unheard, is_leaving_unheard; /* its sentinel, while it was cut off */
 };
 
 /* The keepers, as ucx_keepers.c reaches them: the own one by a channel, the others by calls of the sentinel. */
@@ -153,6 +154,13 @@ typedef struct gsrt__echo {
     uint64_t arrivals, heard_arrivals, heard_ns; /* active messages that came; as of when something was last heard */
 } gsrt__echo;
 
+/* A drill (ucx_cut_off.c). */
+typedef struct gsrt__cut_off {
+    bool is_on;
+    int timer; /* rings at its end; 0: not open */
+    uint32_t sides[GSRT_RANK_COUNT_MAX];
+} gsrt__cut_off;
+
 struct gsrt__ucx {
     gsrt_ucx_options options;
     gsrt_transport *transport;
@@ -180,6 +188,7 @@ struct gsrt__ucx {
     bool is_refused; /* another rank knows a later incarnation of this one */
     gsrt__ucx_keepers keepers;
     gsrt__echo echo;
+    gsrt__cut_off cut_off;
 };
 
 typedef struct gsrt__ucx_transport {
@@ -230,6 +239,11 @@ void gsrt__ucx_echo_after_death(gsrt__ucx *ucx, uint32_t rank);
 void gsrt__ucx_echo_after_silence(gsrt__ucx *ucx); /* if it is silent; called now and then */
 void gsrt__ucx_echo_hear(gsrt__ucx *ucx, const gsrt__link_header *link);
 void gsrt__ucx_echo_work(gsrt__ucx *ucx); /* outside of UCX's callbacks */
+
+/* ucx_cut_off.c */
+bool gsrt__ucx_is_cut_off(const gsrt__ucx *ucx, uint32_t rank);
+void gsrt__ucx_cut_off_work(gsrt__ucx *ucx); /* while one is on: is it over? */
+void gsrt__ucx_cut_off_close(gsrt__ucx *ucx);
 
 /* ucx.c */
 void gsrt__ucx_close_endpoint(gsrt__ucx *ucx, ucp_ep_h *ep); /* by force; *ep becomes NULL, which is legal too */

@@ -169,9 +169,11 @@ static void give_order(gsrt__ucx_keepers *k, uint32_t rank, const gsrt_note *ord
     note.to = rank;
     gsrt_buffer_init(&bytes, GSRT_NOTE_BYTES_MAX);
     gsrt_status status = gsrt_note_encode(&note, &bytes);
-    if (status == GSRT_OK) /* port 0, without a keeper: nobody listens there */
-        status = gsrt_sentinel_call(ucx->sentinel, rank, ucx->peers[rank].keeper_port, gsrt_buffer_span(&bytes),
-                                    timeout_ms, tag_of(note.order, rank, note.incarnation));
+    /* port 0, without a keeper: nobody listens there */
+    uint16_t port = gsrt__ucx_is_cut_off(ucx, rank) ? 0 : ucx->peers[rank].keeper_port;
+    if (status == GSRT_OK)
+        status = gsrt_sentinel_call(ucx->sentinel, rank, port, gsrt_buffer_span(&bytes), timeout_ms,
+                                    tag_of(note.order, rank, note.incarnation));
     k->order_count += status == GSRT_OK;
     gsrt_buffer_fini(&bytes);
 }
@@ -213,6 +215,8 @@ static void finished(gsrt_keepers *keepers, uint32_t exit_code)
 
 static void hear_word(gsrt__ucx_keepers *k, const gsrt_keeper_word *word)
 {
+    if (gsrt__ucx_is_cut_off(k->ucx, word->rank))
+        return;
     k->ucx->callbacks++;
     if (k->base.events.on_word != NULL)
         k->base.events.on_word(k->base.events.arg, word);

@@ -157,6 +157,7 @@ static void set_news(gsrt__peer_state *peer, gsrt__peer_news news)
 void gsrt__ucx_meet(gsrt__peer_state *peer, uint32_t incarnation, gsrt_span bytes)
 {
     gsrt_card card;
+    peer->is_gone_unheard = false;
     gsrt__ucx_replace(peer);
     set_news(peer, GSRT__NEWS_NONE);
     if (keep_card(peer, bytes, &card) != GSRT_OK || card.incarnation != incarnation) {
@@ -202,6 +203,10 @@ void gsrt__ucx_hear(gsrt__ucx *ucx, const gsrt_sentinel_event *event)
     case GSRT_SENTINEL_GONE:
         if (peer->life == GSRT__PEER_GREETED)
             peer->life = GSRT__PEER_GONE; /* nobody has heard of it yet */
+        peer->is_gone_unheard = gsrt__ucx_is_cut_off(ucx, peer->rank);
+        peer->is_leaving_unheard = event->is_leaving;
+        if (peer->is_gone_unheard)
+            break;
         gsrt__ucx_suspect(peer, event->is_leaving ? GSRT_ECANCELED : GSRT_EPEER);
         break;
     case GSRT_SENTINEL_REFUSED:

@@ -153,7 +153,7 @@ ucs_status_t gsrt__ucx_on_message(void *arg, const void *header, size_t header_b
     gsrt__peer_state *peer = &ucx->peers[a.link.rank];
     if (peer->life == GSRT__PEER_GREETED)
         gsrt__ucx_admit(peer);
-    bool is_its_turn = a.link.number == peer->expected_number;
+    bool is_its_turn = a.link.number == peer->expected_number && !gsrt__ucx_is_cut_off(ucx, peer->rank);
     if (is_its_turn && !a.is_rendezvous && a.payload_bytes == 0) {
         peer->expected_number++;
         if (a.link.shape == GSRT__LINK_GOODBYE)
@@ -248,6 +248,8 @@ void gsrt__ucx_fetch_deferred(gsrt__ucx *ucx)
 
 static void deliver_of(gsrt__peer_state *peer)
 {
+    if (gsrt__ucx_is_cut_off(peer->ucx, peer->rank))
+        return;
     while (peer->receipts != NULL && peer->receipts->number == peer->expected_number && peer->receipts->is_complete &&
            peer->life != GSRT__PEER_GONE) {
         gsrt__receipt *receipt = peer->receipts;

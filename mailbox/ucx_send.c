@@ -201,7 +201,7 @@ gsrt_status gsrt__ucx_post(gsrt_transport *transport, uint32_t rank, const gsrt_
     bool is_small = bytes + sizeof(gsrt__link_header) <= GSRT__UCX_SMALL_BYTES;
     if (envelope->payload != NULL)
         bytes += envelope->payload->len;
-    if (!has_room(peer, bytes)) {
+    if (!has_room(peer, bytes) || gsrt__ucx_is_cut_off(ucx, rank)) {
         ucx->blocked_count += !peer->is_blocked;
         peer->is_blocked = true;
         return GSRT_EFULL;
@@ -237,9 +237,9 @@ void gsrt__ucx_say_goodbye(gsrt__ucx *ucx)
 {
     for (uint32_t rank = 0; rank < ucx->options.rank_count; rank++) {
         gsrt__peer_state *peer = &ucx->peers[rank];
-        gsrt__send *send = peer->life == GSRT__PEER_UP && peer->posts > 0 && has_room(peer, sizeof(gsrt__link_header))
-                               ? send_take(ucx)
-                               : NULL;
+        bool can_be_told = peer->life == GSRT__PEER_UP && peer->posts > 0 &&
+                           has_room(peer, sizeof(gsrt__link_header)) && !gsrt__ucx_is_cut_off(ucx, rank);
+        gsrt__send *send = can_be_told ? send_take(ucx) : NULL;
         if (send == NULL)
             continue;
         gsrt__link_header link = link_of(peer, GSRT__LINK_GOODBYE);
@@ -259,7 +259,7 @@ void gsrt__ucx_tell_writable(gsrt__ucx *ucx)
 {
     for (uint32_t rank = 0; rank < ucx->options.rank_count && ucx->blocked_count > 0; rank++) {
         gsrt__peer_state *peer = &ucx->peers[rank];
-        if (!peer->is_blocked || peer->life != GSRT__PEER_UP ||
+        if (!peer->is_blocked || peer->life != GSRT__PEER_UP || gsrt__ucx_is_cut_off(ucx, rank) ||
             peer->next_number - peer->oldest_number > GSRT_SENDS_IN_FLIGHT_MAX / 2 ||
             peer->bytes_in_flight > GSRT_SEND_BYTES_IN_FLIGHT_MAX / 2)
             continue;

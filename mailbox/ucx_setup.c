@@ -251,6 +251,7 @@ static void close_peers(gsrt__ucx *ucx)
     for (uint32_t rank = 0; rank < ucx->options.rank_count; rank++)
         gsrt__ucx_cut(ucx->transport, rank);
     gsrt__ucx_echo_close(ucx);
+    gsrt__ucx_cut_off_close(ucx);
     uint64_t until_ms = now_ms() + (ucx->echo.is_deaf ? 0 : DRAIN_MS);
     while ((ucx->busy_count > 0 || ucx->orphan_count > 0) && now_ms() < until_ms)
         (void)gsrt__ucx_progress(ucx->transport);

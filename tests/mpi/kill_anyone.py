@@ -139,6 +139,13 @@ add("rank 1 slowed to a third", True, faults=["{slow: 1, factor: 3, when: {reque
     is_hit=False)
 
 
+# the side with the quorum (half and the lowest rank is one) goes on; the others fence themselves, and come back when they hear it
+for sides, cut, is_short in (("[[0], [1, 2, 3]]", (0,), True), ("[[0, 1, 3], [2]]", (2,), False),
+                             ("[[0, 1], [2, 3]]", (2, 3), True), ("[[0, 2], [1, 3]]", (1, 3), False)):
+    add(f"ranks {', '.join(map(str, cut))} cut off for 2 s", is_short,
+        faults=[f"{{partition: {sides}, when: {{request: 0, token: 40}}, for: 2}}"], expect=[(rank, GONE + STOPPED) for rank in cut])
+
+
 def kill_keeper(rank):
     def act(run):
         run.await_tokens(50)
