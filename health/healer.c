@@ -22,8 +22,8 @@ static uint64_t slowed_ns(const gsrt_heal_question *q, const gsrt_plan *plan)
     uint64_t before = weight_of(q->full), after = weight_of(plan);
     if (q->step_ns == 0 || after <= before)
         return 0;
-    uint64_t extra = q->step_ns * (after - before) / before;
-    uint64_t steps = q->is_last ? q->steps_left : q->respawn_ns / (q->step_ns + extra) + 1;
+    uint64_t extra = q->step_ns * (after - before) / before, slow_ns = q->step_ns + extra;
+    uint64_t steps = q->is_last || slow_ns == 0 ? q->steps_left : q->respawn_ns / slow_ns + 1; /* 0: beyond 64 bits */
     return extra * (steps < q->steps_left ? steps : q->steps_left);
 }
 

@@ -40,4 +40,16 @@ typedef struct gsrt_heal_answer {
 /* GSRT_OK | GSRT_EINFEASIBLE: nobody is left | GSRT_ENOMEM. O(ranks). */
 GSRT_MUST_CHECK gsrt_status gsrt_heal(const gsrt_heal_question *question, gsrt_heal_answer *out);
 
+/* ---- for trace and replay: one msgpack value each (health/healer_codec.c) ---- */
+
+/* Append it. GSRT_OK | GSRT_ENOMEM | GSRT_ELIMIT. */
+GSRT_MUST_CHECK gsrt_status gsrt_heal_options_encode(const gsrt_plan *full, uint32_t rank_count, gsrt_buffer *buffer);
+GSRT_MUST_CHECK gsrt_status gsrt_heal_question_encode(const gsrt_heal_question *question, gsrt_buffer *buffer);
+GSRT_MUST_CHECK gsrt_status gsrt_heal_answer_encode(const gsrt_heal_answer *answer, gsrt_buffer *buffer);
+/* *out owned, and checked. GSRT_OK | GSRT_EDECODE | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_heal_options_decode(gsrt_span bytes, gsrt_plan **out, uint32_t *out_rank_count);
+/* is_there[rank_count]: room, borrowed by *out; out->full is left NULL. GSRT_OK | GSRT_EDECODE. */
+GSRT_MUST_CHECK gsrt_status gsrt_heal_question_decode(gsrt_span bytes, uint32_t rank_count, bool *is_there,
+                                                      gsrt_heal_question *out);
+
 #endif

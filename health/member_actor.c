@@ -324,7 +324,7 @@ static void on_word_message(gsrt_actor *self, gsrt_member *m, const gsrt_msg_wor
     if (word->incarnation == m->incarnations[word->rank])
         gsrt_node_rank_lost(m->node, word->rank);
     if (m->options.hooks.join_wait_ns != NULL)
-        event.join_wait_ns = m->options.hooks.join_wait_ns(m->options.hooks.arg, &event.word);
+        event.join_wait_ns = m->options.hooks.join_wait_ns(m->options.hooks.arg, self, &event.word);
     step(self, m, &event);
 }
 

@@ -19,7 +19,7 @@
 typedef struct gsrt_member_hooks {
     void *arg;
     /* How long the next incarnation of this dead worker is to be waited for; NULL: not at all. */
-    uint64_t (*join_wait_ns)(void *arg, const gsrt_keeper_word *word);
+    uint64_t (*join_wait_ns)(void *arg, gsrt_actor *self, const gsrt_keeper_word *word);
     void (*on_event)(void *arg, const gsrt_membership_event *event); /* before the machine sees it */
     void (*on_action)(void *arg, const gsrt_membership_action *action, uint64_t now_ns); /* before it is carried out */
     void (*on_exit)(void *arg); /* this process is to end; its keeper starts the next incarnation */

@@ -257,9 +257,28 @@ static void estimate(const gsrt_healing *h, gsrt_heal_question *question)
     question->recompute_ns = rows * question->step_ns / ROWS_PER_STEP;
 }
 
-uint64_t gsrt_healing_join_wait_ns(void *arg, const gsrt_keeper_word *word)
+/* Asked, recorded, answered, recorded: a decision that `gsrt replay` takes again. */
+static gsrt_status ask_healer(gsrt_healing *h, gsrt_actor *self, const gsrt_heal_question *question,
+                              gsrt_heal_answer *out)
 {
-    gsrt_healing *h = arg;
+    gsrt_buffer bytes;
+    gsrt_buffer_init(&bytes, GSRT_BODY_BYTES_MAX);
+    if (!h->has_recorded && gsrt_heal_options_encode(question->full, question->rank_count, &bytes) == GSRT_OK)
+        gsrt_record_init(self, "healer", gsrt_buffer_span(&bytes));
+    h->has_recorded = true;
+    gsrt_buffer_reset(&bytes);
+    if (gsrt_heal_question_encode(question, &bytes) == GSRT_OK)
+        gsrt_record_event(self, "healer", gsrt_buffer_span(&bytes));
+    gsrt_status status = gsrt_heal(question, out);
+    gsrt_buffer_reset(&bytes);
+    if (status == GSRT_OK && gsrt_heal_answer_encode(out, &bytes) == GSRT_OK)
+        gsrt_record_action(self, "healer", gsrt_buffer_span(&bytes));
+    gsrt_buffer_fini(&bytes);
+    return status;
+}
+
+uint64_t gsrt_healing_join_wait_ns(gsrt_healing *h, gsrt_actor *self, const gsrt_keeper_word *word)
+{
     bool is_there[GSRT_RANK_COUNT_MAX];
     gsrt_heal_answer answer;
     if (h->epoch == 0 || word->incarnation != h->incarnations[word->rank])
@@ -274,7 +293,7 @@ uint64_t gsrt_healing_join_wait_ns(void *arg, const gsrt_keeper_word *word)
                                    .respawn_ns = h->respawn_ns,
                                    .take_ns = h->take_ns};
     estimate(h, &question);
-    if (gsrt_heal(&question, &answer) != GSRT_OK)
+    if (ask_healer(h, self, &question, &answer) != GSRT_OK)
         return 0;
     for (int method = 1; method < GSRT_HEAL_METHOD_COUNT; method++)
         consider(h, &answer, (gsrt_incident_method)method);

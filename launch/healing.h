@@ -43,14 +43,15 @@ typedef struct gsrt_healing {
     uint32_t view_tokens;                  /* emitted in it */
     bool has_restored;
     bool is_finishing; /* nobody else will report */
+    bool has_recorded; /* the healer's plan is in the trace */
 } gsrt_healing;
 
 /* GSRT_OK | GSRT_ENOMEM. In any case gsrt_healing_fini. */
 GSRT_MUST_CHECK gsrt_status gsrt_healing_init(gsrt_healing *healing, const gsrt_healing_options *options);
 void gsrt_healing_fini(gsrt_healing *healing);
 
-/* Hooks of the member actor (health/member_actor.h); `arg` is the healing. */
-uint64_t gsrt_healing_join_wait_ns(void *arg, const gsrt_keeper_word *word);
+/* Hooks of the member actor (health/member_actor.h), `self`; `arg` is the healing. The healer is asked in the first. */
+uint64_t gsrt_healing_join_wait_ns(gsrt_healing *healing, gsrt_actor *self, const gsrt_keeper_word *word);
 void gsrt_healing_on_event(void *arg, const gsrt_membership_event *event);
 void gsrt_healing_on_action(void *arg, const gsrt_membership_action *action, uint64_t now_ns);
 

@@ -2,6 +2,7 @@
 
 #include "actors/supervisor_machine.h"
 #include "base/msgpack.h"
+#include "health/healer.h"
 #include "health/membership.h"
 #include "mailbox/codec.h"
 #include "placement/scheduler_codec.h"
@@ -162,8 +163,71 @@ static const char *name_supervisor(gsrt_span bytes)
     return gsrt_unpack_is_ok(&unpack) ? names[kind] : NULL;
 }
 
+/* ---- healer ---- */
+
+typedef struct healer {
+    gsrt_plan *full;
+    uint32_t rank_count;
+    gsrt_heal_answer answer;
+    bool is_drawn; /* one question, one answer, or none */
+} healer;
+
+static void destroy_healer(void *machine)
+{
+    healer *h = machine;
+    gsrt_plan_free(h->full);
+    free(h);
+}
+
+static gsrt_status create_healer(gsrt_span bytes, void **out)
+{
+    healer *h = calloc(1, sizeof *h);
+    if (h == NULL)
+        return GSRT_ENOMEM;
+    h->is_drawn = true;
+    gsrt_status status = gsrt_heal_options_decode(bytes, &h->full, &h->rank_count);
+    if (status == GSRT_OK)
+        *out = h;
+    else
+        destroy_healer(h);
+    return status;
+}
+
+static gsrt_status step_healer(void *machine, gsrt_span bytes)
+{
+    healer *h = machine;
+    bool is_there[GSRT_RANK_COUNT_MAX];
+    gsrt_heal_question question;
+    gsrt_status status = gsrt_heal_question_decode(bytes, h->rank_count, is_there, &question);
+    if (status != GSRT_OK)
+        return status;
+    question.full = h->full;
+    status = gsrt_heal(&question, &h->answer);
+    h->is_drawn = status != GSRT_OK;
+    return status == GSRT_ENOMEM ? status : GSRT_OK;
+}
+
+static gsrt_status draw_healer(void *machine, gsrt_buffer *out)
+{
+    healer *h = machine;
+    if (h->is_drawn)
+        return GSRT_EEMPTY;
+    h->is_drawn = true;
+    return gsrt_heal_answer_encode(&h->answer, out);
+}
+
+static const char *name_healer(gsrt_span bytes)
+{
+    gsrt_unpack unpack;
+    gsrt_unpack_init(&unpack, bytes);
+    (void)gsrt_unpack_array(&unpack, UINT8_MAX);
+    uint64_t method = gsrt_unpack_uint(&unpack, GSRT_HEAL_METHOD_COUNT - 1);
+    return gsrt_unpack_is_ok(&unpack) ? gsrt_incident_method_name((gsrt_incident_method)method) : NULL;
+}
+
 const gsrt_replay_kind gsrt_replay_machines[GSRT_REPLAY_MACHINE_COUNT] = {
     {"membership", create_membership, destroy_membership, step_membership, draw_membership, name_membership},
     {"scheduler", create_scheduler, destroy_scheduler, step_scheduler, draw_scheduler, name_scheduler},
     {"supervisor", create_supervisor, free, step_supervisor, draw_supervisor, name_supervisor},
+    {"healer", create_healer, destroy_healer, step_healer, draw_healer, name_healer},
 };

@@ -5,7 +5,7 @@
 
 #include "ckpt/replay.h"
 
-enum { GSRT_REPLAY_MACHINE_COUNT = 3 };
+enum { GSRT_REPLAY_MACHINE_COUNT = 4 };
 extern const gsrt_replay_kind gsrt_replay_machines[GSRT_REPLAY_MACHINE_COUNT];
 
 #endif

@@ -81,9 +81,9 @@ static void end_this_incarnation(void *arg)
     gsrt_node_finish(seat->node, GSRT_EXIT_AGAIN);
 }
 
-static uint64_t join_wait_ns(void *arg, const gsrt_keeper_word *word)
+static uint64_t join_wait_ns(void *arg, gsrt_actor *self, const gsrt_keeper_word *word)
 {
-    return gsrt_healing_join_wait_ns(&((gsrt_seat *)arg)->healing, word);
+    return gsrt_healing_join_wait_ns(&((gsrt_seat *)arg)->healing, self, word);
 }
 
 static void on_event(void *arg, const gsrt_membership_event *event)

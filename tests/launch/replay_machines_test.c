@@ -4,6 +4,7 @@
 
 #include "actors/supervisor_machine.h"
 #include "base/random.h"
+#include "health/healer.h"
 #include "health/membership.h"
 #include "placement/scheduler_codec.h"
 #include "tests/unit.h"
@@ -278,8 +279,47 @@ START_TEST(supervisor)
 }
 END_TEST
 
+/* ---- healer: somebody of three is lost, with and without a next incarnation, and then everybody ---- */
+
+START_TEST(healer)
+{
+    gsrt_plan_carrier c = {.stage_count = 2,
+                           .layers = {0, 2, 3, 4},
+                           .member_counts = {2, 1},
+                           .ranks = {0, 1, 2},
+                           .shares = {3, 5, 1},
+                           .role_count = 3,
+                           .spares = {3},
+                           .spare_count = 1};
+    static const bool there[][4] = {
+        {true, false, true, true}, {true, false, true, false}, {false, false, false, false}};
+    recording r;
+    gsrt_plan *plan;
+    must(gsrt_plan_unpack(&c, &plan));
+    begin(&r, "healer");
+    add(&r, GSRT_TRACE_INIT, gsrt_heal_options_encode(plan, 4, &r.bytes));
+    for (int i = 0; i < 6; i++) {
+        gsrt_heal_question question = {.full = plan,
+                                       .is_there = there[i % 3],
+                                       .rank_count = 4,
+                                       .is_last = i > 2,
+                                       .respawn_ns = 40000000,
+                                       .take_ns = 5000000,
+                                       .recompute_ns = 10000000,
+                                       .step_ns = 1000000,
+                                       .steps_left = 100};
+        gsrt_heal_answer answer;
+        add(&r, GSRT_TRACE_EVENT, gsrt_heal_question_encode(&question, &r.bytes));
+        if (gsrt_heal(&question, &answer) == GSRT_OK)
+            add(&r, GSRT_TRACE_ACTION, gsrt_heal_answer_encode(&answer, &r.bytes));
+    }
+    gsrt_plan_free(plan);
+    check(&r, 5);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *tests[] = {membership, scheduler, supervisor};
+    const TTest *tests[] = {membership, scheduler, supervisor, healer};
     return unit_run("replay_machines", tests, sizeof tests / sizeof tests[0]);
 }
