@@ -290,10 +290,10 @@ static void word_said(gsrt_membership *machine, const gsrt_keeper_word *word, ui
         peer->word = note;
     } else if ((member == GSRT_NOT_A_MEMBER || word->incarnation > member) &&
                (!peer->next_word.is_known || word->incarnation > peer->next_word.incarnation)) {
-        is_new = member != GSRT_NOT_A_MEMBER && !gsrt__is_dead(machine, word->rank);
         peer->next_word = note;
+        is_new = member != GSRT_NOT_A_MEMBER && !peer->word.is_known;
         if (is_new)
-            suspect(machine, word->rank); /* the member died before that one; its own word is missing */
+            peer->word = note; /* the member died before that one, and its keeper still holds what it deposited */
     }
     if (peer->is_joining && peer->join_incarnation <= word->incarnation)
         peer->is_joining = false;
@@ -325,8 +325,11 @@ static void pinged(gsrt_membership *machine, const gsrt_membership_message *mess
         peer->pong_ns = message->time_ns;
         gsrt__send(machine, message->from_rank, GSRT_MEMBERSHIP_PONG);
     }
-    if (peer->contact_ns <= machine->now_ns)
-        gsrt__send(machine, message->from_rank, GSRT_MEMBERSHIP_PING); /* it has come into this view */
+    if (peer->contact_ns > machine->now_ns || machine->now_ns < peer->ping_back_ns)
+        return;
+    /* it has come into this view; but where both have promised, no PONG ends an exchange of pings */
+    gsrt__send(machine, message->from_rank, GSRT_MEMBERSHIP_PING);
+    peer->ping_back_ns = machine->now_ns + machine->options.retry_ns;
 }
 
 static void received(gsrt_membership *machine, const gsrt_membership_message *message)

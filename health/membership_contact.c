@@ -64,7 +64,7 @@ static void refresh(gsrt_membership *machine)
 void gsrt__contact_reset(gsrt_membership *machine)
 {
     for (uint32_t rank = 0; rank < machine->view.rank_count; rank++)
-        machine->peers[rank].contact_ns = 0;
+        machine->peers[rank].contact_ns = machine->peers[rank].ping_back_ns = 0;
     machine->contact_ns = 0;
     machine->ping_ns = 0;
 }

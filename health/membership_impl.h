@@ -33,7 +33,7 @@ typedef struct gsrt__word_note {
 } gsrt__word_note;
 
 typedef struct gsrt__peer {
-    gsrt__word_note word;      /* of the member's own incarnation */
+    gsrt__word_note word;      /* of the member's own incarnation, or of a later one that tells what it deposited */
     gsrt__word_note next_word; /* of the newest other one */
     bool is_joining;
     uint32_t join_incarnation;
@@ -43,6 +43,7 @@ typedef struct gsrt__peer {
     uint64_t hold_ns;        /* its next incarnation is waited for until then */
     uint64_t contact_ns;     /* contact holds until then; 0: none in this view */
     uint64_t pong_ns;        /* to be echoed */
+    uint64_t ping_back_ns;   /* a ping of it is answered with one from then on */
     bool has_voted;          /* in the stage of our proposal */
     uint32_t sends;          /* bits: 1 << gsrt_membership_message_type */
     bool is_to_end;          /* END_WORKER is to be drawn */

@@ -12,7 +12,10 @@
  */
 #include "health/membership_impl.h"
 
-enum { INDEX_MAX = 7 };
+enum {
+    INDEX_MAX = 7,
+    ROUNDS_MAX = 4, /* after which the patience with another proposer grows no more */
+};
 
 static uint32_t weight_of(const gsrt_membership *machine, bool (*is_counted)(const gsrt_membership *, uint32_t))
 {
@@ -73,15 +76,17 @@ static uint32_t next_claim(const gsrt_membership *machine)
     return max_u32(claim, gsrt__ballot_claim(machine->seen_ballot));
 }
 
-/* Leave the turn to the owner of this ballot for a while: the smaller our rank, the shorter. */
+/* Leave the turn to the owner of this ballot for a while: the smaller our rank, the shorter; and twice as long in each
+ * round, because where messages take longer than that, two would outbid each other for ever. */
 static void yield_to(gsrt_membership *machine, uint64_t ballot)
 {
     uint32_t index = 1;
     for (uint32_t rank = 0; rank < machine->options.rank && index <= INDEX_MAX; rank++)
         index += machine->view.incarnations[rank] != GSRT_NOT_A_MEMBER ? 1 : 0;
+    uint32_t round = gsrt__ballot_round(ballot);
+    uint64_t patience_ns = (index * machine->options.takeover_ns << (round < ROUNDS_MAX ? round : ROUNDS_MAX)) / 2;
     machine->stage = GSRT__IDLE;
-    machine->not_before_ns =
-        gsrt__is_dead(machine, gsrt__ballot_rank(ballot)) ? 0 : machine->now_ns + index * machine->options.takeover_ns;
+    machine->not_before_ns = gsrt__is_dead(machine, gsrt__ballot_rank(ballot)) ? 0 : machine->now_ns + patience_ns;
 }
 
 static void send_to_members(gsrt_membership *machine, gsrt_membership_message_type type)

@@ -184,6 +184,28 @@ START_TEST(of_two_either_goes_on_after_a_word)
 }
 END_TEST
 
+/* Two that have promised confirm nothing to each other: pings that answer pings would go on for ever. */
+START_TEST(pings_are_not_answered_with_pings_without_end)
+{
+    solo s;
+    uint32_t count = 0;
+    gsrt_membership_message ping = {.type = GSRT_MEMBERSHIP_PING, .from_rank = 0, .epoch = 1};
+    solo_begin(&s, 1, 0, 3);
+    solo_message(&s, (gsrt_membership_message){
+                         .type = GSRT_MEMBERSHIP_PREPARE, .epoch = 1, .ballot = gsrt__ballot(0, 1, 0)});
+    for (int i = 0; i < 1000; i++) {
+        s.now_ns += MS / 100;
+        ping.time_ns = s.now_ns;
+        solo_message(&s, ping);
+        ck_assert_uint_eq(s.sent[GSRT_MEMBERSHIP_PONG], 0);
+        count += s.sent[GSRT_MEMBERSHIP_PING];
+    }
+    ck_assert_uint_ge(count, 1);
+    ck_assert_uint_le(count, 16); /* two are asked every retry, 3 ms, and one is answered as often */
+    solo_end(&s);
+}
+END_TEST
+
 START_TEST(silence_is_made_certain_first)
 {
     solo s;
@@ -283,6 +305,53 @@ START_TEST(a_word_of_the_next_view_binds_its_survivor)
     ck_assert_uint_eq(s.installed.epoch, 7);
     ck_assert_uint_eq(s.installed.incarnations[2], 4);
     solo_end(&s);
+}
+END_TEST
+
+/* Its own word was lost, and the next incarnation died before it was admitted: the keeper still holds what the member
+ * deposited. One that has been admitted has deposited a later view, which says nothing of what the member accepted. */
+START_TEST(the_word_of_a_later_incarnation_is_a_testament_too)
+{
+    for (uint32_t epoch = 1; epoch <= 3; epoch += 2) {
+        solo s;
+        solo_begin(&s, 1, 0, 2);
+        gsrt_membership_event word =
+            word_of(0, epoch, epoch == 1 ? GSRT__BALLOT_FINAL : gsrt__ballot(0, 1, 0), view_of(epoch, 2, 0, 0, 0));
+        word.word.incarnation = 1;
+        solo_do(&s, word);
+        solo_wait(&s, 200);
+        ck_assert_uint_eq(s.installed.epoch, epoch == 1 ? 2 : 1);
+        ck_assert_uint_eq(s.installed.incarnations[0], epoch == 1 ? none : 0);
+        solo_end(&s);
+    }
+}
+END_TEST
+
+/* How long a machine leaves the turn to another one that goes silent after round `round`, in ms. */
+static uint64_t patience_ms(uint32_t round)
+{
+    solo s;
+    solo_begin(&s, 2, 0, 3);
+    solo_message(&s, (gsrt_membership_message){.type = GSRT_MEMBERSHIP_PREPARE,
+                                               .from_rank = 1,
+                                               .epoch = 1,
+                                               .ballot = gsrt__ballot(0, round, 1)});
+    ck_assert_uint_eq(s.sent[GSRT_MEMBERSHIP_PROMISE], 1);
+    uint64_t begin_ns = s.now_ns;
+    do
+        solo_wait(&s, 1);
+    while (s.sent[GSRT_MEMBERSHIP_PREPARE] == 0 && s.now_ns < begin_ns + 10000 * MS);
+    solo_end(&s);
+    return (s.now_ns - begin_ns) / MS;
+}
+
+/* Else two whose messages take longer than that would outbid each other for ever. */
+START_TEST(another_proposer_is_given_longer_each_round)
+{
+    ck_assert_uint_eq(patience_ms(1), 36); /* the third seat: three takeovers */
+    ck_assert_uint_eq(patience_ms(2), 72);
+    ck_assert_uint_eq(patience_ms(4), 288);
+    ck_assert_uint_eq(patience_ms(1000), 288);
 }
 END_TEST
 
@@ -529,10 +598,13 @@ int main(void)
     const TTest *tests[] = {
         a_member_deposits_installs_and_emits_with_contact,
         of_two_either_goes_on_after_a_word,
+        pings_are_not_answered_with_pings_without_end,
         silence_is_made_certain_first,
         those_out_of_reach_are_tried_again_one_by_one,
         of_two_cut_apart_only_the_lower_goes_on,
         a_word_of_the_next_view_binds_its_survivor,
+        the_word_of_a_later_incarnation_is_a_testament_too,
+        another_proposer_is_given_longer_each_round,
         a_dead_one_is_waited_for_as_long_as_allowed,
         who_is_left_out_leaves_and_joins_anew,
         an_acceptor_deposits_before_it_answers,
