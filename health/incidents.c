@@ -92,10 +92,9 @@ gsrt_status gsrt_incidents_emitted(gsrt_incidents *c, uint32_t request, uint32_t
 {
     if (request >= c->request_count)
         return GSRT_EINVAL;
-    c->emitted[request] = token_count;
-    if (token_count > 0) {
+    if (token_count > c->emitted[request]) {
+        c->emitted[request] = c->token = token_count;
         c->request = request;
-        c->token = token_count;
     }
     return GSRT_OK;
 }

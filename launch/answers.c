@@ -105,6 +105,29 @@ static gsrt_status take(gsrt_answers *a, const gsrt_token *token, uint64_t now_n
     return GSRT_OK;
 }
 
+/* What the terminal has not got of an answer. */
+static gsrt_status show(gsrt_answers *a, uint32_t request)
+{
+    gsrt_answer *answer = &a->items[request];
+    gsrt_status status = GSRT_OK;
+    if (answer->text.len > answer->shown_bytes)
+        status = gsrt_terminal_text(
+            a->terminal, request,
+            gsrt_span_of(answer->text.data + answer->shown_bytes, answer->text.len - answer->shown_bytes));
+    answer->shown_bytes = answer->text.len;
+    if (answer->finish != 0)
+        gsrt_terminal_end(a->terminal, request);
+    return status;
+}
+
+gsrt_status gsrt_answers_show(gsrt_answers *a)
+{
+    gsrt_status status = GSRT_OK;
+    for (uint32_t i = 0; i < a->scenario->request_count && status == GSRT_OK; i++)
+        status = show(a, i);
+    return status;
+}
+
 /* It was emitted before: the same bits, or the contract is broken. */
 static gsrt_status compare(const gsrt_answers *a, const gsrt_msg_token *token, gsrt_diag *diag)
 {
@@ -151,7 +174,7 @@ gsrt_status gsrt_answers_token(gsrt_answers *a, const gsrt_msg_token *token, uin
         status = gsrt_tokens_append(a->sink, &line);
     if (status == GSRT_OK) {
         tell(a, token, true);
-        status = gsrt_terminal_text(a->terminal, token->request, line.text);
+        status = show(a, token->request);
     }
     gsrt_terminal_progress(a->terminal, "generating", a->token_total, a->token_goal, now_ns);
     return status;
@@ -160,15 +183,9 @@ gsrt_status gsrt_answers_token(gsrt_answers *a, const gsrt_msg_token *token, uin
 static gsrt_status end_answer(gsrt_answers *a, uint32_t request, uint32_t reason)
 {
     gsrt_answer *answer = &a->items[request];
-    size_t text_first = answer->text.len;
     answer->finish = reason;
     a->finished_count += 1;
-    gsrt_status status = gsrt_utf8_flush(&answer->utf8, &answer->text);
-    if (status == GSRT_OK)
-        status = gsrt_terminal_text(a->terminal, request,
-                                    gsrt_span_of(answer->text.data + text_first, answer->text.len - text_first));
-    gsrt_terminal_end(a->terminal, request);
-    return status;
+    return gsrt_utf8_flush(&answer->utf8, &answer->text);
 }
 
 gsrt_status gsrt_answers_finished(gsrt_answers *a, const gsrt_msg_finished *finished)
@@ -176,7 +193,8 @@ gsrt_status gsrt_answers_finished(gsrt_answers *a, const gsrt_msg_finished *fini
     if (finished->request >= a->scenario->request_count || a->items[finished->request].finish != 0)
         return GSRT_EINVAL;
     a->items[finished->request].prefix_tokens = finished->prefix_tokens;
-    return end_answer(a, finished->request, finished->reason);
+    gsrt_status status = end_answer(a, finished->request, finished->reason);
+    return status == GSRT_OK ? show(a, finished->request) : status;
 }
 
 /* ---- taking up what another process has emitted ---- */
@@ -193,9 +211,8 @@ static gsrt_status restore_one(void *arg, const gsrt_token *token)
     if (token->token >= r->answers->loaded->workload->vocab_count)
         return GSRT_EINPUT;
     if (token->index < r->answers->items[token->request].token_count)
-        return GSRT_OK; /* this process led before */
-    gsrt_status status = take(r->answers, token, r->now_ns, &text);
-    return status == GSRT_OK ? gsrt_terminal_text(r->answers->terminal, token->request, text) : status;
+        return GSRT_OK; /* known: this process led before, or has looked before */
+    return take(r->answers, token, r->now_ns, &text);
 }
 
 /* Which ones were complete follows from their tokens. */
@@ -214,10 +231,10 @@ static gsrt_status end_complete(gsrt_answers *a)
     return status;
 }
 
-gsrt_status gsrt_answers_restore(gsrt_answers *a, const char *file, uint64_t now_ns, gsrt_diag *diag)
+gsrt_status gsrt_answers_restore(gsrt_answers *a, const char *file, bool is_ours, uint64_t now_ns, gsrt_diag *diag)
 {
     restoring r = {.answers = a, .now_ns = now_ns};
-    gsrt_status status = gsrt_tokens_restore(a->sink, file, restore_one, &r, diag);
+    gsrt_status status = gsrt_tokens_restore(a->sink, file, is_ours, restore_one, &r, diag);
     if (status == GSRT_OK)
         status = end_complete(a);
     if (status != GSRT_OK && diag->status == GSRT_OK)

@@ -21,6 +21,7 @@ typedef struct gsrt_answer {
     uint32_t prefix_tokens;
     uint64_t submitted_ns, first_ns, last_ns;
     gsrt_buffer text;
+    size_t shown_bytes; /* of text: given to the terminal */
     gsrt_utf8 utf8;
 } gsrt_answer;
 
@@ -48,11 +49,13 @@ void gsrt_answers_fini(gsrt_answers *answers);
  * GSRT_OK | GSRT_ECONTRACT: it differs, *diag says where | GSRT_EIO | GSRT_ENOMEM | GSRT_ESTATE. */
 GSRT_MUST_CHECK gsrt_status gsrt_answers_token(gsrt_answers *answers, const gsrt_msg_token *token, uint64_t now_ns,
                                                gsrt_diag *diag);
-/* Take up what another process has emitted: the sink holds its file; the terminal is given all of it, and shows what
- * was not shown. Answers that are complete have ended. now_ns: when. Errors as gsrt_tokens_restore, and GSRT_EINPUT:
- * more than was asked for. */
-GSRT_MUST_CHECK gsrt_status gsrt_answers_restore(gsrt_answers *answers, const char *file, uint64_t now_ns,
+/* Take up what another process has emitted: the sink holds its file. is_ours: as gsrt_tokens_restore. Nothing of it is
+ * shown. Answers that are complete have ended. now_ns: when. Errors as gsrt_tokens_restore, and GSRT_EINPUT: more than
+ * was asked for. */
+GSRT_MUST_CHECK gsrt_status gsrt_answers_restore(gsrt_answers *answers, const char *file, bool is_ours, uint64_t now_ns,
                                                  gsrt_diag *diag);
+/* Give the terminal what it has not got yet. GSRT_OK | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_answers_show(gsrt_answers *answers);
 GSRT_MUST_CHECK gsrt_status gsrt_answers_finished(gsrt_answers *answers, const gsrt_msg_finished *finished);
 /* Raw logits f32 [positions_count, vocab]. */
 GSRT_MUST_CHECK gsrt_status gsrt_answers_logits(gsrt_answers *answers, const gsrt_msg_logits *message,

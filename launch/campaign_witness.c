@@ -179,7 +179,7 @@ static void check_file(gsrt_witness *witness, gsrt_run_directory *directory, uin
         gsrt_witness_note(witness, "tokens.jsonl cannot be read: %s", gsrt_status_text(status));
         return;
     }
-    status = gsrt_tokens_restore(tokens, "tokens.jsonl", check_line, &r, &diag);
+    status = gsrt_tokens_restore(tokens, "tokens.jsonl", false, check_line, &r, &diag);
     if (status != GSRT_OK)
         gsrt_witness_note(witness, "%s", diag.text);
     else if (r.line_count != token_total)

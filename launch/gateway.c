@@ -31,6 +31,7 @@ typedef struct gateway {
     uint64_t snapshot, snapshot_next; /* what the view begins from, 0: nothing; and the number of the next one */
     uint32_t *spared;                 /* [request_count] of the known ones, not computed again; owned */
     uint32_t *known;                  /* [request_count] tokens that had been emitted before this view; owned */
+    bool is_emitting;                 /* this view has begun to emit */
 } gateway;
 
 /* The run ends here, with the code of `status`. */
@@ -93,13 +94,19 @@ static gsrt_status on_facts(gsrt_actor *self, gateway *g, const gsrt_msg_facts *
     return GSRT_OK;
 }
 
+static gsrt_status ask_if_all_ended(gsrt_actor *self, gateway *g)
+{
+    const gsrt_answers *answers = g->options.answers;
+    return answers->finished_count == answers->scenario->request_count ? ask_for_accounts(self, g) : GSRT_OK;
+}
+
 static gsrt_status on_finished(gsrt_actor *self, gateway *g, const gsrt_msg_finished *finished)
 {
     gsrt_answers *answers = g->options.answers;
+    if (finished->request < answers->scenario->request_count && answers->items[finished->request].finish != 0)
+        return GSRT_OK; /* whoever led before had ended it, and was not seen to (begin_emitting) */
     gsrt_status status = gsrt_answers_finished(answers, finished);
-    if (status == GSRT_OK && answers->finished_count == answers->scenario->request_count)
-        status = ask_for_accounts(self, g);
-    return status;
+    return status == GSRT_OK ? ask_if_all_ended(self, g) : status;
 }
 
 /* ---- emitting, while this rank may ---- */
@@ -112,12 +119,31 @@ static bool is_fenced(gsrt_actor *self, const gateway *g)
     return g->options.fenced(g->options.arg, gsrt_now_ns(self)) != GSRT_FENCE_NONE;
 }
 
+/* Whoever led before was allowed to emit until this rank was: what he emitted since this view was opened counts as known
+ * before it, and is computed again here. */
+static gsrt_status begin_emitting(gsrt_actor *self, gateway *g)
+{
+    const gsrt_answers *answers = g->options.answers;
+    if (g->is_emitting)
+        return GSRT_OK;
+    g->is_emitting = true;
+    gsrt_status status = g->options.begin_emitting(g->options.arg, g->options.diag);
+    for (uint32_t i = 0; i < answers->scenario->request_count && status == GSRT_OK; i++) {
+        g->known[i] = answers->items[i].token_count;
+        gsrt_healing_known(g->options.healing, i, g->known[i]);
+    }
+    return status == GSRT_OK ? ask_if_all_ended(self, g) : status;
+}
+
 static gsrt_status emit(gsrt_actor *self, gateway *g, const held *what)
 {
+    gsrt_status status = begin_emitting(self, g);
+    if (status != GSRT_OK)
+        return status;
     if (what->is_finished)
         return on_finished(self, g, &what->finished);
     const gsrt_msg_token *token = &what->token;
-    gsrt_status status = gsrt_answers_token(g->options.answers, token, gsrt_now_ns(self), g->options.diag);
+    status = gsrt_answers_token(g->options.answers, token, gsrt_now_ns(self), g->options.diag);
     if (status != GSRT_OK)
         return status;
     if (token->index < g->known[token->request])
@@ -165,6 +191,7 @@ static gsrt_status submit_all(gsrt_actor *self, gateway *g)
     for (uint32_t i = 0; i < answers->scenario->request_count && status == GSRT_OK; i++) {
         const gsrt_scenario_request *request = &answers->scenario->requests[i];
         gsrt_answer *answer = &answers->items[i];
+        g->known[i] = answer->token_count;
         if (answer->finish != 0)
             continue;
         gsrt_msg_submit submit = {.request = i,
@@ -183,16 +210,13 @@ static gsrt_status submit_all(gsrt_actor *self, gateway *g)
             submit.restored = gsrt_snapshots_restorable(
                 g->options.snapshots, i, answer->prompt_count + answer->token_count, answer->token_count);
         g->options.snapshots->report.restored_positions += submit.restored;
-        g->known[i] = answer->token_count;
         if (submit.restored >= answer->prompt_count) /* as the scheduler counts them */
             g->spared[i] = submit.restored + 1 - answer->prompt_count;
         if (answer->submitted_ns == 0)
             answer->submitted_ns = gsrt_now_ns(self);
         status = gsrt_send(self, g->scheduler, GSRT_KIND_SUBMIT, &submit, NULL);
     }
-    if (status == GSRT_OK && answers->finished_count == answers->scenario->request_count)
-        status = ask_for_accounts(self, g); /* all had ended before this view */
-    return status;
+    return status == GSRT_OK ? ask_if_all_ended(self, g) : status; /* all may have ended before this view */
 }
 
 static gsrt_status start_scheduler(gsrt_actor *self, gateway *g)

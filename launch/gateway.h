@@ -22,17 +22,19 @@ void gsrt_account_keep(gsrt_account *account, const gsrt_msg_facts *facts);
 
 typedef struct gsrt_gateway_options {
     const gsrt_rank *rank; /* of the leader; borrowed, like all here */
-    gsrt_answers *answers; /* open: what was emitted before is in them */
+    gsrt_answers *answers; /* open: what was seen of what was emitted before is in them */
     const char *directory; /* of the run; every rank is told */
     gsrt_diag *diag;       /* why the run ended */
     gsrt_scheduler_facts *scheduler_facts;
     gsrt_account *accounts;       /* [rank_count]: written as they come */
     uint64_t *ready_ns, *done_ns; /* when the first plan was ready, and when the last answer had ended; 0: not yet */
     gsrt_membership_fence (*fenced)(void *arg, uint64_t now_ns); /* whether something may be emitted now */
+    /* Before the first token of this view is emitted: take up what another one has emitted until now (*diag). */
+    gsrt_status (*begin_emitting)(void *arg, gsrt_diag *diag);
     void (*on_done)(void *arg);       /* all is known: make the report, and say VERDICT to the root */
     struct gsrt_snapshots *snapshots; /* found, and made */
     struct gsrt_healing *healing;     /* told what happens; does what faults are due */
-    void *arg;                        /* of the two functions */
+    void *arg;                        /* of the three functions */
 } gsrt_gateway_options;
 
 /* Start it on the leader's node; *out its address. As gsrt_node_spawn. */

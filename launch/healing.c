@@ -487,6 +487,12 @@ void gsrt_healing_ready(gsrt_healing *h)
     do_faults(h);
 }
 
+void gsrt_healing_known(gsrt_healing *h, uint32_t request, uint32_t token_count)
+{
+    gsrt_status status = gsrt_incidents_emitted(h->incidents, request, token_count);
+    (void)status; /* the request is one of the scenario's */
+}
+
 void gsrt_healing_restored(gsrt_healing *h, uint32_t request, uint32_t token_count)
 {
     if (!h->has_restored)

@@ -62,6 +62,8 @@ void gsrt_healing_on_action(void *arg, const gsrt_membership_action *action, uin
 GSRT_MUST_CHECK gsrt_status gsrt_healing_lead(gsrt_healing *healing, const gsrt_plan *plan, gsrt_way way,
                                               gsrt_diag *diag);
 void gsrt_healing_ready(gsrt_healing *healing);
+/* So many tokens of `request` had been emitted when this view began to emit, by whoever led before. */
+void gsrt_healing_known(gsrt_healing *healing, uint32_t request, uint32_t token_count);
 /* One was emitted; known: how many of its request's tokens had been emitted when this view began; spared: how many of
  * these a snapshot has spared computing again. */
 void gsrt_healing_token(gsrt_healing *healing, uint32_t request, uint32_t token_count, uint32_t known, uint32_t spared);

@@ -117,15 +117,6 @@ static gsrt_status find_shown(gsrt_outcome *o, opening how, gsrt_diag *diag)
     return status;
 }
 
-static gsrt_status restore(gsrt_outcome *o, opening how, uint64_t now_ns, gsrt_diag *diag)
-{
-    gsrt_status status = find_shown(o, how, diag);
-    if (status == GSRT_OK)
-        status = gsrt_answers_restore(&o->answers, "tokens.jsonl", now_ns, diag);
-    gsrt_terminal_went_on(&o->terminal);
-    return status;
-}
-
 static gsrt_status begin(gsrt_outcome *o, gsrt_diag *diag)
 {
     gsrt_terminal_plan(&o->terminal, o->scenario->name, o->scenario->plan, o->loaded->workload, NULL, 0);
@@ -154,7 +145,11 @@ static gsrt_status resume(gsrt_outcome *o, uint64_t now_ns, gsrt_diag *diag)
     if (status == GSRT_OK)
         status = gsrt_resume_begin(o->directory, &generation, diag);
     if (status == GSRT_OK)
-        status = restore(o, RESUMING, now_ns, diag);
+        status = find_shown(o, RESUMING, diag);
+    if (status == GSRT_OK)
+        status = gsrt_answers_restore(&o->answers, "tokens.jsonl", true, now_ns, diag);
+    if (status == GSRT_OK)
+        status = gsrt_answers_show(&o->answers);
     if (status == GSRT_OK)
         status = open_logits(o, o->answers.token_total == 0, diag);
     if (status != GSRT_OK)
@@ -165,6 +160,7 @@ static gsrt_status resume(gsrt_outcome *o, uint64_t now_ns, gsrt_diag *diag)
     return GSRT_OK;
 }
 
+/* Whoever led before may still emit, until his lease has run out: what there is now is only to begin from. */
 static gsrt_status take_over(gsrt_outcome *o, const char *path, uint64_t now_ns, gsrt_diag *diag)
 {
     gsrt_status status = GSRT_OK;
@@ -174,7 +170,7 @@ static gsrt_status take_over(gsrt_outcome *o, const char *path, uint64_t now_ns,
         status = open_tokens(o, TAKING_OVER, diag);
     if (status == GSRT_OK)
         status = open_logits(o, false, diag);
-    return status == GSRT_OK ? restore(o, TAKING_OVER, now_ns, diag) : status;
+    return status == GSRT_OK ? gsrt_answers_restore(&o->answers, "tokens.jsonl", false, now_ns, diag) : status;
 }
 
 /* Where the scenario asks for them; the twin keeps none. */
@@ -187,18 +183,38 @@ static void keep_snapshots(gsrt_outcome *o)
         gsrt_snapshots_init(&o->snapshots, gsrt_run_directory_path(o->directory), &shape, &o->terminal);
 }
 
+/* It was this rank that emitted in the view before `epoch`, too. */
+static bool is_emitting_on(const gsrt_outcome *o, uint32_t epoch)
+{
+    return o->emitting_epoch != 0 && o->emitting_epoch + 1 == epoch;
+}
+
 gsrt_status gsrt_outcome_open(gsrt_outcome *o, uint32_t epoch, const char *path, uint64_t now_ns, gsrt_diag *diag)
 {
-    bool is_leading_on = o->led_epoch != 0 && o->led_epoch + 1 == epoch;
     gsrt_status status = o->has_terminal ? GSRT_OK : open_terminal(o);
     o->led_epoch = epoch;
-    if (status != GSRT_OK || is_leading_on)
+    if (status != GSRT_OK || is_emitting_on(o, epoch))
         return status;
     status = path != NULL                 ? take_over(o, path, now_ns, diag)
              : o->options->resume != NULL ? resume(o, now_ns, diag)
                                           : begin(o, diag);
     if (status == GSRT_OK && o->snapshots.directory == NULL)
         keep_snapshots(o);
+    return status;
+}
+
+gsrt_status gsrt_outcome_begin_emitting(gsrt_outcome *o, uint64_t now_ns, gsrt_diag *diag)
+{
+    bool is_first = !is_emitting_on(o, o->led_epoch);
+    o->emitting_epoch = o->led_epoch;
+    if (!is_first)
+        return GSRT_OK;
+    gsrt_status status = gsrt_answers_restore(&o->answers, "tokens.jsonl", true, now_ns, diag);
+    if (status == GSRT_OK)
+        status = find_shown(o, TAKING_OVER, diag);
+    if (status == GSRT_OK)
+        status = gsrt_answers_show(&o->answers);
+    gsrt_terminal_went_on(&o->terminal);
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* Where a run's results go, and its end: the run directory and its files, the terminal, the reference pass, the report
  * and the verdict. The same in both worlds; prepared by every rank, opened by those that come to lead.
- * Legal order: prepare, open in every view that this rank leads, (the run), conclude, fini. Node's thread; conclude on
- * any thread, while nothing else touches it.
+ * Legal order: prepare; in every view that this rank leads open, and begin_emitting before the first token; conclude,
+ * fini. Node's thread; conclude on any thread, while nothing else touches it.
  */
 #ifndef GSRT_LAUNCH_OUTCOME_H
 #define GSRT_LAUNCH_OUTCOME_H
@@ -34,18 +34,22 @@ typedef struct gsrt_outcome {
     uint32_t *failure_ranks;              /* of all failures, one after the other; owned */
     uint32_t failure_count;
     bool has_terminal;
-    bool is_resumed;    /* this rank has taken up a run whose processes had all died */
-    uint32_t led_epoch; /* the last view that this rank opened it for; 0: none */
+    bool is_resumed;         /* this rank has taken up a run whose processes had all died */
+    uint32_t led_epoch;      /* the last view that this rank opened it for; 0: none */
+    uint32_t emitting_epoch; /* the last view in which it began to emit; 0: none */
 } gsrt_outcome;
 
 /* Tokenise and check the requests. GSRT_OK | GSRT_EINPUT (*diag) | GSRT_ENOMEM. Call fini in any case. */
 GSRT_MUST_CHECK gsrt_status gsrt_outcome_prepare(gsrt_outcome *outcome, gsrt_diag *diag);
 /* For the view `epoch`, which this rank leads. path NULL: it is the run's first leader: show the plan, create the run
  * directory (or take up the one that is to be resumed) and everything that is written while running. Else another has:
- * open them where they are, and take up what was emitted. Nothing to do where this rank led the view before. Errors as
- * above, and as gsrt_answers_restore. */
+ * open them where they are, and look at what was emitted. Nothing to do where this rank emitted in the view before.
+ * Errors as above, and as gsrt_answers_restore. */
 GSRT_MUST_CHECK gsrt_status gsrt_outcome_open(gsrt_outcome *outcome, uint32_t epoch, const char *path, uint64_t now_ns,
                                               gsrt_diag *diag);
+/* Nothing is in the way of emitting in the view that it was opened for: whoever led before has stopped. Take up what
+ * he has emitted since then; the sink is this rank's from here on. Errors as gsrt_answers_restore. */
+GSRT_MUST_CHECK gsrt_status gsrt_outcome_begin_emitting(gsrt_outcome *outcome, uint64_t now_ns, gsrt_diag *diag);
 /* Keep what the report says of these incidents; once, before conclude. GSRT_OK | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt_outcome_note_failures(gsrt_outcome *outcome, const gsrt_incidents *incidents);
 /* After the loop ended with `exit_code`: compare with the reference where the scenario asks for it, write report.json,

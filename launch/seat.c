@@ -8,6 +8,12 @@ static gsrt_membership_fence fenced(void *arg, uint64_t now_ns)
     return gsrt_member_fenced(&seat->member, now_ns);
 }
 
+static gsrt_status begin_emitting(void *arg, gsrt_diag *diag)
+{
+    gsrt_seat *seat = arg;
+    return gsrt_outcome_begin_emitting(&seat->outcome, gsrt_node_now_ns(seat->node), diag);
+}
+
 static void all_is_done(void *arg)
 {
     gsrt_seat *seat = arg;
@@ -38,6 +44,7 @@ static gsrt_status lead(void *arg, gsrt_rank *rank, gsrt_address *out, gsrt_diag
                                     .ready_ns = &outcome->ready_ns,
                                     .done_ns = &outcome->done_ns,
                                     .fenced = fenced,
+                                    .begin_emitting = begin_emitting,
                                     .on_done = all_is_done,
                                     .snapshots = &outcome->snapshots,
                                     .healing = &seat->healing,

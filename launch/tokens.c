@@ -173,7 +173,7 @@ gsrt_status gsrt_tokens_read(gsrt_tokens *tokens, gsrt_span bytes, const char *f
     return status;
 }
 
-gsrt_status gsrt_tokens_restore(gsrt_tokens *tokens, const char *file,
+gsrt_status gsrt_tokens_restore(gsrt_tokens *tokens, const char *file, bool is_ours,
                                 gsrt_status (*each)(void *arg, const gsrt_token *token), void *arg, gsrt_diag *diag)
 {
     struct stat about;
@@ -182,6 +182,7 @@ gsrt_status gsrt_tokens_restore(gsrt_tokens *tokens, const char *file,
     if (fstat(tokens->descriptor, &about) != 0)
         return gsrt_diag_set(diag, GSRT_EIO, file, NULL, "cannot be read: %s", strerror(errno));
     size_t size = (size_t)about.st_size, done = 0, good;
+    memset(tokens->next, 0, tokens->request_count * sizeof tokens->next[0]);
     gsrt_buffer_init(&content, SIZE_MAX / 2);
     gsrt_status status = gsrt_buffer_extend(&content, size, &room);
     while (status == GSRT_OK && done < size) {
@@ -192,7 +193,7 @@ gsrt_status gsrt_tokens_restore(gsrt_tokens *tokens, const char *file,
     }
     if (status == GSRT_OK)
         status = gsrt_tokens_read(tokens, gsrt_buffer_span(&content), file, each, arg, &good, diag);
-    if (status == GSRT_OK &&
+    if (status == GSRT_OK && is_ours &&
         (ftruncate(tokens->descriptor, (off_t)good) != 0 || lseek(tokens->descriptor, (off_t)good, SEEK_SET) < 0))
         status = gsrt_diag_set(diag, GSRT_EIO, file, NULL, "cannot be cut: %s", strerror(errno));
     gsrt_buffer_fini(&content);

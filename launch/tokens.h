@@ -31,11 +31,13 @@ GSRT_MUST_CHECK gsrt_status gsrt_tokens_create(int descriptor, uint32_t request_
 GSRT_MUST_CHECK gsrt_status gsrt_tokens_append(gsrt_tokens *tokens, const gsrt_token *token);
 
 /* Take up a file that another process began: each whole line is checked like any input and handed to `each` (may be
- * NULL; the token's text is borrowed for the call); what follows the last whole line, torn when that process died, is
- * cut off. A line that cannot be one of these, or is out of its order, is an error, because nothing of an answer may be
- * guessed. Legal once, before the first append. `file` names it in *diag. GSRT_OK | GSRT_EINPUT | GSRT_EIO |
+ * NULL; the token's text is borrowed for the call). A line that cannot be one of these, or is out of its order, is an
+ * error, because nothing of an answer may be guessed.
+ * is_ours: nobody else writes to it any more. What follows the last whole line, torn when a process died, is cut off,
+ * and lines are appended from there on. Else it is only read, nothing may be appended, and it is to be taken up again.
+ * Legal at any time; what was accepted is counted anew. `file` names it in *diag. GSRT_OK | GSRT_EINPUT | GSRT_EIO |
  * GSRT_ENOMEM | the status of `each`. */
-GSRT_MUST_CHECK gsrt_status gsrt_tokens_restore(gsrt_tokens *tokens, const char *file,
+GSRT_MUST_CHECK gsrt_status gsrt_tokens_restore(gsrt_tokens *tokens, const char *file, bool is_ours,
                                                 gsrt_status (*each)(void *arg, const gsrt_token *token), void *arg,
                                                 gsrt_diag *diag);
 /* The same check on bytes; *out_len: up to where they are good. For gsrt_tokens_restore and its fuzz target. */

@@ -68,7 +68,7 @@ START_TEST(a_file_is_taken_up)
         gsrt_diag diag = {0};
         uint32_t count = 0;
         ck_assert_int_eq(gsrt_tokens_create(descriptor, 2, &tokens), GSRT_OK);
-        ck_assert_int_eq(gsrt_tokens_restore(tokens, "t", count_token, &count, &diag), GSRT_OK);
+        ck_assert_int_eq(gsrt_tokens_restore(tokens, "t", true, count_token, &count, &diag), GSRT_OK);
         ck_assert_uint_eq(count, 3);
         ck_assert_uint_eq(gsrt_tokens_count(tokens, 0), 2);
         ck_assert_uint_eq(gsrt_tokens_count(tokens, 1), 1);
@@ -86,6 +86,36 @@ START_TEST(a_file_is_taken_up)
         ck_assert_str_eq(text, LINE("0", "0", "5") LINE("1", "0", "6") LINE("0", "1", "7") LINE("1", "1", "8"));
         free(text);
     }
+    scratch_remove(&scratch);
+}
+END_TEST
+
+/* Another process may still write: a look cuts nothing off, and what came after it is there when the file is ours. */
+START_TEST(a_look_leaves_the_file_to_its_writer)
+{
+    static const char first[] = LINE("0", "0", "5"), second[] = LINE("0", "1", "7");
+    enum { TORN = 20 };
+    scratch_directory scratch = scratch_make();
+    int writer = scratch_open(&scratch, "t"), reader = dup(writer);
+    gsrt_tokens *tokens;
+    gsrt_diag diag = {0};
+    uint32_t count = 0;
+    ck_assert_int_eq(write(writer, first, sizeof first - 1), sizeof first - 1);
+    ck_assert_int_eq(write(writer, second, TORN), TORN);
+    ck_assert_int_eq(gsrt_tokens_create(reader, 1, &tokens), GSRT_OK);
+    ck_assert_int_eq(gsrt_tokens_restore(tokens, "t", false, count_token, &count, &diag), GSRT_OK);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_int_eq(write(writer, second + TORN, sizeof second - 1 - TORN), sizeof second - 1 - TORN);
+    ck_assert_int_eq(gsrt_tokens_restore(tokens, "t", true, count_token, &count, &diag), GSRT_OK);
+    ck_assert_uint_eq(count, 3);
+    ck_assert_uint_eq(gsrt_tokens_count(tokens, 0), 2);
+    gsrt_token again = {.request = 0, .index = 1, .token = 7, .text = gsrt_span_of_text("a")};
+    ck_assert_int_eq(gsrt_tokens_append(tokens, &again), GSRT_ESTALE);
+    (void)gsrt_tokens_free(tokens);
+    (void)close(writer);
+    char *text = scratch_read(&scratch, "t", NULL);
+    ck_assert_str_eq(text, LINE("0", "0", "5") LINE("0", "1", "7"));
+    free(text);
     scratch_remove(&scratch);
 }
 END_TEST
@@ -250,6 +280,7 @@ int main(void)
     const TTest *tests[] = {lines_as_documented,
                             each_index_once_and_in_order,
                             a_file_is_taken_up,
+                            a_look_leaves_the_file_to_its_writer,
                             what_is_no_such_file_is_refused,
                             a_failed_write_is_not_counted,
                             one_request_one_file,
