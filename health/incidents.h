@@ -78,7 +78,8 @@ gsrt_incidents *gsrt_incidents_free(gsrt_incidents *incidents);
  * open | GSRT_ENOMEM | GSRT_ELIMIT. */
 GSRT_MUST_CHECK gsrt_status gsrt_incidents_adopt(gsrt_incidents *incidents, gsrt_incident *incident);
 /* Under earlier coordinators `token_count` tokens of `request` were emitted: without it the next token looks as if
- * those were lost. Before a token of this one; fewer than are known change nothing. GSRT_OK | GSRT_EINVAL: no such request. */
+ * those were lost. Before a token of this one; fewer than are known change nothing. GSRT_OK | GSRT_EINVAL: no such
+ * request. */
 GSRT_MUST_CHECK gsrt_status gsrt_incidents_emitted(gsrt_incidents *incidents, uint32_t request, uint32_t token_count);
 
 /* One event. GSRT_OK | GSRT_EINVAL: something is past the limits, nothing has changed | GSRT_ENOMEM, GSRT_ELIMIT (of

@@ -2,6 +2,8 @@
 
 #include "base/random.h"
 
+enum { MESSAGES = 500 }; /* of an answer, one after the other over one link, about */
+
 static const double ms = 1e6; /* in ns */
 
 /* Streams of the twin's own draws have their purpose in the same place: theirs are small. */
@@ -103,6 +105,21 @@ static void draw_links(dice *d, gsrt_campaign *out)
                                             .delay_ns = delay_ns};
 }
 
+/* What one rank says to another, or to all, arrives long after what others say: messages of the view before, too, and
+ * what it proposes when others have begun to propose. */
+static void draw_slow_links(dice *d, uint32_t rank_count, gsrt_campaign *out)
+{
+    bool is_slow = draw(d) < 0.4 && rank_count > 1, is_to_all = draw(d) < 0.5;
+    uint32_t from = draw_below(d, rank_count), to = draw_below(d, rank_count);
+    double latency_ns = draw_octaves(d, 0.05 * ms, 13);
+    if (!is_slow)
+        return;
+    out->slow_from = from;
+    out->slow_to = to == from ? (to + 1) % rank_count : to;
+    out->slow_is_to_all = is_to_all;
+    out->slow_ns = (uint64_t)latency_ns;
+}
+
 static void sort(gsrt_campaign *c)
 {
     for (uint32_t i = 1; i < c->fault_count; i++) {
@@ -119,10 +136,11 @@ void gsrt_campaign_draw(uint64_t seed, uint32_t rank_count, uint64_t begin_ns, u
     dice d = {.seed = seed};
     *out = (gsrt_campaign){0};
     draw_links(&d, out);
+    draw_slow_links(&d, rank_count, out);
     uint32_t wanted = 1 + draw_below(&d, GSRT_CAMPAIGN_FAULTS_MAX);
     uint64_t before_ns = begin_ns;
     double span_ns = (double)(end_ns - begin_ns) * (1 + out->jitter / 16); /* an eighth of a step is latency */
-    out->answer_ns = (uint64_t)span_ns;
+    span_ns += MESSAGES * (double)out->slow_ns / 2;
     while (out->fault_count < wanted) {
         double within_ns = span_ns * draw(&d), gap_ns = draw_octaves(&d, 0.01 * ms, 18);
         bool is_soon = draw(&d) < 0.5 && out->fault_count > 0;
@@ -142,6 +160,11 @@ void gsrt_campaign_draw(uint64_t seed, uint32_t rank_count, uint64_t begin_ns, u
         uint64_t over_ns = out->faults[i].at_ns + out->faults[i].duration_ns;
         out->quiet_ns = over_ns > out->quiet_ns ? over_ns : out->quiet_ns;
     }
+}
+
+bool gsrt_campaign_is_slow(const gsrt_campaign *c, uint32_t from, uint32_t to)
+{
+    return c->slow_ns > 0 && from == c->slow_from && to != from && (c->slow_is_to_all || to == c->slow_to);
 }
 
 static gsrt_status print_fault(const gsrt_campaign_fault *fault, uint32_t rank_count, gsrt_buffer *out)
@@ -174,6 +197,11 @@ gsrt_status gsrt_campaign_print_faults(const gsrt_campaign *c, uint32_t rank_cou
             status = gsrt_buffer_print(out, " for %.6f s", (double)fault->duration_ns / 1e9);
         if (status == GSRT_OK)
             status = gsrt_buffer_print(out, "\n");
+    }
+    for (uint32_t to = 0; to < rank_count && status == GSRT_OK; to++) {
+        if (gsrt_campaign_is_slow(c, c->slow_from, to))
+            status = gsrt_buffer_print(out, "  the link from rank %u to rank %u: latency up to %.2f ms\n", c->slow_from,
+                                       to, (double)c->slow_ns / 1e6);
     }
     if (status != GSRT_OK)
         return status;

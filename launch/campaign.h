@@ -39,8 +39,10 @@ typedef struct gsrt_campaign {
     uint32_t fault_count;
     gsrt_twin_link_faults link; /* of every pair */
     double jitter;
-    uint64_t answer_ns; /* about what the answer takes over such links */
-    uint64_t quiet_ns;  /* the last fault is over */
+    uint32_t slow_from, slow_to; /* one direction of one link is slower than the others, where slow_ns > 0 */
+    bool slow_is_to_all;         /* or all from that rank */
+    uint64_t slow_ns;            /* their latency, with the jitter at most */
+    uint64_t quiet_ns;           /* the last fault is over */
 } gsrt_campaign;
 
 /* For rank_count >= 1 ranks and an answer that takes from begin_ns to end_ns when nothing happens. */
@@ -49,6 +51,7 @@ void gsrt_campaign_draw(uint64_t seed, uint32_t rank_count, uint64_t begin_ns, u
  */
 GSRT_MUST_CHECK gsrt_status gsrt_campaign_print_faults(const gsrt_campaign *campaign, uint32_t rank_count,
                                                        gsrt_buffer *out);
+bool gsrt_campaign_is_slow(const gsrt_campaign *campaign, uint32_t from, uint32_t to);
 /* Do it, now. */
 void gsrt_campaign_do(const gsrt_campaign_fault *fault, gsrt_twin *twin);
 

@@ -85,17 +85,54 @@ static void on_token(void *arg, const gsrt_seat *seat, const gsrt_msg_token *tok
     gsrt_witness_token(&((seed_run *)arg)->witness, seat, token, is_new);
 }
 
-static void on_view(void *arg, const gsrt_seat *seat, const gsrt_membership_view *view)
+static bool may_emit(const gsrt_twin_rank *t)
 {
-    gsrt_witness_view(&((seed_run *)arg)->witness, seat, view);
+    if (!t->is_started || t->seat.member.machine == NULL)
+        return false;
+    const gsrt_membership_view *view = gsrt_membership_installed(t->seat.member.machine);
+    return gsrt_membership_coordinator(view) == gsrt_node_rank(t->seat.node) &&
+           gsrt_member_fenced(&t->seat.member, gsrt_node_now_ns(t->seat.node)) == GSRT_FENCE_NONE;
+}
+
+/* 13. Told when another one may emit. */
+static void check_leaders(seed_run *s)
+{
+    uint32_t leader = GSRT_NOT_A_MEMBER;
+    for (uint32_t rank = 0; rank < s->job.rank_count; rank++) {
+        if (!may_emit(&s->job.ranks[rank]))
+            continue;
+        if (leader != GSRT_NOT_A_MEMBER)
+            gsrt_witness_note(&s->witness, "rank %u and rank %u lead, and both may emit", leader, rank);
+        leader = rank;
+    }
+}
+
+static void on_membership(void *arg, const gsrt_seat *seat, const gsrt_membership_action *action)
+{
+    seed_run *s = arg;
+    gsrt_witness_membership(&s->witness, seat, action);
+    if (action->kind == GSRT_MEMBERSHIP_UNFENCE)
+        check_leaders(s);
+}
+
+static void on_message(void *arg, const gsrt_seat *seat, const gsrt_envelope *envelope)
+{
+    gsrt_witness_message(&((seed_run *)arg)->witness, seat, envelope);
 }
 
 static gsrt_status set_link_faults(const seed_run *s)
 {
     gsrt_status status = GSRT_OK;
-    for (uint32_t from = 0; from < s->job.rank_count; from++)
-        for (uint32_t to = 0; to < s->job.rank_count && status == GSRT_OK; to++)
-            status = gsrt_twin_set_link_faults(s->job.twin, from, to, &s->campaign.link);
+    const gsrt_campaign *c = &s->campaign;
+    gsrt_twin_link slow = {.latency_ns = (uint64_t)((double)c->slow_ns / (1 + c->jitter)),
+                           .bytes_per_ns = s->job.scenario->link.bandwidth_gbps / 8};
+    for (uint32_t from = 0; from < s->job.rank_count; from++) {
+        for (uint32_t to = 0; to < s->job.rank_count && status == GSRT_OK; to++) {
+            if (gsrt_campaign_is_slow(c, from, to))
+                gsrt_twin_set_link(s->job.twin, from, to, &slow);
+            status = gsrt_twin_set_link_faults(s->job.twin, from, to, &c->link);
+        }
+    }
     return status;
 }
 
@@ -108,9 +145,16 @@ static gsrt_status run_until(const seed_run *s, uint64_t until_ns)
     return status;
 }
 
-static uint64_t limit_ns(const seed_run *s)
+/* Until it has ended, or has emitted nothing for the time that a recovery may take. As gsrt_twin_run. */
+static gsrt_status run_on(const seed_run *s)
 {
-    return GSRT_CAMPAIGN_PROGRESS_MS * ms + GSRT_CAMPAIGN_PROGRESS_ANSWERS * s->campaign.answer_ns;
+    gsrt_status status;
+    uint64_t before;
+    do {
+        before = s->witness.taken_count;
+        status = run_until(s, gsrt_twin_now_ns(s->job.twin) + GSRT_CAMPAIGN_PROGRESS_MS * ms);
+    } while (status == GSRT_ETIMEDOUT && s->witness.taken_count > before);
+    return status;
 }
 
 /* The whole run, each fault at its time. As gsrt_twin_run. */
@@ -128,10 +172,11 @@ static gsrt_status run_through(seed_run *s)
         gsrt_campaign_do(fault, s->job.twin);
         s->out->fault_counts[fault->kind] += 1;
     }
-    return run_until(s, s->campaign.quiet_ns + limit_ns(s));
+    status = run_until(s, s->campaign.quiet_ns);
+    return status == GSRT_ETIMEDOUT ? run_on(s) : status;
 }
 
-/* ---- 6: is there really no quorum ---- */
+/* ---- 8: is there really no quorum ---- */
 
 static const gsrt_membership_view *last_view(const seed_run *s)
 {
@@ -193,7 +238,7 @@ static bool lacks_quorum(const seed_run *s, char *why, size_t why_bytes)
     return 2 * living_weight <= weight;
 }
 
-/* ---- 8 and 9: what is left ---- */
+/* ---- 10 and 11: what is left ---- */
 
 /* Actors that this rank has by its own account; the gateway's scheduler may have ended or not begun. */
 static uint32_t actors_of(const gsrt_rank *r)
@@ -239,7 +284,7 @@ static void check_memory(seed_run *s)
                           (unsigned long long)s->out->inbox_bytes_max, GSRT_CAMPAIGN_INBOX_BYTES_MAX);
 }
 
-/* ---- 10: the incidents ---- */
+/* ---- 12: the incidents ---- */
 
 /* When the drawn fault began that this is the sight of; GSRT_INCIDENT_UNKNOWN_NS: none was drawn for it. */
 static uint64_t begin_of(const seed_run *s, const gsrt_incident_fault *seen)
@@ -299,8 +344,8 @@ static void judge(seed_run *s, gsrt_status status, int exit_code)
     gsrt_seat *leader = gsrt_twin_job_leader(job);
     char text[160] = "";
     if (status == GSRT_ETIMEDOUT)
-        gsrt_witness_note(&s->witness, "it has not ended %llu ms after the last fault was over",
-                          (unsigned long long)(limit_ns(s) / ms));
+        gsrt_witness_note(&s->witness, "it neither ended nor emitted anything for %d ms, and no fault was going on",
+                          GSRT_CAMPAIGN_PROGRESS_MS);
     else if (status != GSRT_OK)
         gsrt_witness_note(&s->witness, "the twin stands still: %s", gsrt_status_text(status));
     else if (job->is_concluded && exit_code == 0 && leader != NULL)
@@ -326,7 +371,11 @@ static gsrt_status prepare(seed_run *s, uint64_t seed, const char *directory)
     s->options.directory = directory;
     s->options.is_quiet = true;
     s->job.options = &s->options;
-    s->job.watch = (gsrt_twin_watch){.arg = s, .terminal = s->base->terminal, .on_token = on_token, .on_view = on_view};
+    s->job.watch = (gsrt_twin_watch){.arg = s,
+                                     .terminal = s->base->terminal,
+                                     .on_token = on_token,
+                                     .on_membership = on_membership,
+                                     .on_message = on_message};
     if (status == GSRT_OK)
         status = gsrt_twin_job_prepare(&s->job);
     if (status != GSRT_OK)

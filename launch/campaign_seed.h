@@ -1,13 +1,14 @@
 /* One seed of a campaign: the scenario in the twin with what the seed adds (launch/campaign.h), watched from the first
  * event to the last (launch/campaign_witness.h).
  *
- * Checked besides the witness's invariants (its header: 1 to 5):
- *   6. a run that ends does so with every answer, or, where it gives up, because there is no quorum any more: of the
+ * Checked besides the witness's invariants (its header: 1 to 7):
+ *   8. a run that ends does so with every answer, or, where it gives up, because there is no quorum any more: of the
  *      last view's members, those alive and those whose death is certain leave no majority, or nobody is left at all;
- *   7. it ends within GSRT_CAMPAIGN_PROGRESS_MS and _ANSWERS of virtual time after the last fault is over;
- *   8. at the end each node's actors are those of its last view, and nobody else is left over;
- *   9. memory is bounded: what waits in inboxes and in the twin;
- *  10. no emitted token was lost or emitted again by the incidents' account, and the incidents hold together.
+ *   9. once the last fault is over, it ends or emits another token within GSRT_CAMPAIGN_PROGRESS_MS of virtual time;
+ *  10. at the end each node's actors are those of its last view, and nobody else is left over;
+ *  11. memory is bounded: what waits in inboxes and in the twin;
+ *  12. no emitted token was lost or emitted again by the incidents' account, and the incidents hold together;
+ *  13. of those that lead a view, at most one may emit at any instant.
  */
 #ifndef GSRT_LAUNCH_CAMPAIGN_SEED_H
 #define GSRT_LAUNCH_CAMPAIGN_SEED_H
@@ -18,7 +19,6 @@
 
 enum {
     GSRT_CAMPAIGN_RECOVERIES_MAX = 24,       /* kept of one seed; later ones are counted only */
-    GSRT_CAMPAIGN_PROGRESS_ANSWERS = 4,      /* and so many times what the answer takes over such links */
     GSRT_CAMPAIGN_PROGRESS_MS = 30000,       /* giving up takes 15 s, a broken link 2 s, a lease 1 s */
     GSRT_CAMPAIGN_INBOX_BYTES_MAX = 1 << 20, /* per node; without faults about 20 KiB wait at most */
     GSRT_CAMPAIGN_WAITING_MAX = 2048,        /* events of the twin, per pair of ranks */

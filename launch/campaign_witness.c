@@ -118,6 +118,7 @@ void gsrt_witness_token(gsrt_witness *witness, const gsrt_seat *seat, const gsrt
     if (*computed == epoch)
         gsrt_witness_note(witness, "token %u of request %u came twice in view %u", token->index, token->request, epoch);
     *computed = epoch;
+    witness->taken_count += is_new;
     if (is_new && token->index != witness->next[token->request])
         gsrt_witness_note(witness, "rank %u, view %u: the sink took token %u of request %u where %u is due", rank,
                           epoch, token->index, token->request, witness->next[token->request]);
@@ -127,14 +128,15 @@ void gsrt_witness_token(gsrt_witness *witness, const gsrt_seat *seat, const gsrt
 
 /* ---- views ---- */
 
-void gsrt_witness_view(gsrt_witness *witness, const gsrt_seat *seat, const gsrt_membership_view *view)
+/* Invariant 5. */
+static void see_view(gsrt_witness *witness, const gsrt_seat *seat, const gsrt_membership_view *view)
 {
     size_t bytes = view->rank_count * sizeof view->incarnations[0];
     for (uint32_t i = 0; i < witness->view_count; i++) {
         if (witness->views[i].epoch != view->epoch)
             continue;
         if (memcmp(witness->views[i].incarnations, view->incarnations, bytes) != 0)
-            gsrt_witness_note(witness, "rank %u installs view %u with other members than another rank",
+            gsrt_witness_note(witness, "rank %u has decided view %u with other members than another rank",
                               gsrt_node_rank(seat->node), view->epoch);
         return;
     }
@@ -145,6 +147,47 @@ void gsrt_witness_view(gsrt_witness *witness, const gsrt_seat *seat, const gsrt_
     }
     witness->views = room;
     witness->views[witness->view_count++] = *view;
+}
+
+/* Invariant 6. What is accepted is deposited first; a decided view is deposited under the highest ballot that there is,
+ * and later ones are of later views. */
+static void see_deposit(gsrt_witness *witness, const gsrt_seat *seat, const gsrt_deposit *deposit)
+{
+    witness->votes[gsrt_node_rank(seat->node)] = (struct gsrt_witness_vote){
+        .incarnation = seat->options.incarnation, .epoch = deposit->epoch, .ballot = deposit->ballot};
+}
+
+static void see_promise(gsrt_witness *witness, const gsrt_seat *seat, const gsrt_membership_action *action)
+{
+    uint32_t rank = gsrt_node_rank(seat->node);
+    const struct gsrt_witness_vote *vote = &witness->votes[rank];
+    const gsrt_membership_message *promise = &action->message;
+    if (vote->incarnation == seat->options.incarnation && vote->epoch == promise->epoch + 1 &&
+        promise->accepted_ballot < vote->ballot)
+        gsrt_witness_note(witness, "rank %u has accepted a view %u, and does not say so to rank %u, which proposes one",
+                          rank, vote->epoch, action->rank);
+}
+
+void gsrt_witness_membership(gsrt_witness *witness, const gsrt_seat *seat, const gsrt_membership_action *action)
+{
+    if (action->kind == GSRT_MEMBERSHIP_INSTALL)
+        see_view(witness, seat, &action->view);
+    else if (action->kind == GSRT_MEMBERSHIP_DEPOSIT)
+        see_deposit(witness, seat, &action->deposit);
+    else if (action->kind == GSRT_MEMBERSHIP_SEND && action->message.type == GSRT_MEMBERSHIP_DECIDED)
+        see_view(witness, seat, &action->message.value);
+    else if (action->kind == GSRT_MEMBERSHIP_SEND && action->message.type == GSRT_MEMBERSHIP_PROMISE)
+        see_promise(witness, seat, action);
+}
+
+/* ---- messages ---- */
+
+void gsrt_witness_message(gsrt_witness *witness, const gsrt_seat *seat, const gsrt_envelope *envelope)
+{
+    uint32_t epoch = gsrt_node_epoch(seat->node);
+    if (envelope->kind >= GSRT_KIND_START && !gsrt_kind_is_local_only(envelope->kind) && envelope->epoch != epoch)
+        gsrt_witness_note(witness, "%s of view %u has come to an actor of rank %u in view %u",
+                          gsrt_kind_name(envelope->kind), envelope->epoch, gsrt_node_rank(seat->node), epoch);
 }
 
 /* ---- the end ---- */

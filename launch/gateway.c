@@ -119,8 +119,8 @@ static bool is_fenced(gsrt_actor *self, const gateway *g)
     return g->options.fenced(g->options.arg, gsrt_now_ns(self)) != GSRT_FENCE_NONE;
 }
 
-/* Whoever led before was allowed to emit until this rank was: what he emitted since this view was opened counts as known
- * before it, and is computed again here. */
+/* Whoever led before was allowed to emit until this rank was: what he emitted since this view was opened counts as
+ * known before it, and is computed again here. */
 static gsrt_status begin_emitting(gsrt_actor *self, gateway *g)
 {
     const gsrt_answers *answers = g->options.answers;

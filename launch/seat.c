@@ -101,8 +101,8 @@ static void on_event(void *arg, const gsrt_membership_event *event)
 static void on_action(void *arg, const gsrt_membership_action *action, uint64_t now_ns)
 {
     gsrt_seat *seat = arg;
-    if (action->kind == GSRT_MEMBERSHIP_INSTALL && seat->options.on_view != NULL)
-        seat->options.on_view(seat->options.arg, &action->view);
+    if (seat->options.on_membership != NULL)
+        seat->options.on_membership(seat->options.arg, action);
     gsrt_healing_on_action(&seat->healing, action, now_ns);
 }
 

@@ -24,8 +24,8 @@ typedef struct gsrt_seat_options {
     void *arg;                             /* of all below */
     /* As gsrt_answers.on_token; NULL: nobody is told. */
     void (*on_token)(void *arg, const gsrt_msg_token *token, bool is_new);
-    /* This rank is about to install a view; NULL: nobody is told. */
-    void (*on_view)(void *arg, const gsrt_membership_view *view);
+    /* The membership of this rank is about to do this; NULL: nobody is told. */
+    void (*on_membership)(void *arg, const gsrt_membership_action *action);
     /* Where the run directory is; NULL: no leader has created it yet. */
     const char *(*directory)(void *arg);
     /* This rank, the first leader, has created it. */

@@ -34,6 +34,34 @@ gsrt_status gsrt_twin_job_prepare(gsrt_twin_job *r)
 
 /* ---- the seat of one incarnation ---- */
 
+/* What the node tells goes to the recorder; whoever looks on sees what has come to an actor. */
+static void record_message(void *arg, uint64_t now_ns, const gsrt_envelope *envelope, bool is_sent)
+{
+    const gsrt_twin_rank *t = arg;
+    const gsrt_twin_watch *watch = &t->run->watch;
+    if (!is_sent && watch->on_message != NULL)
+        watch->on_message(watch->arg, &t->seat, envelope);
+    gsrt_recorder_message(t->recorder, now_ns, envelope, is_sent);
+}
+
+static void record_init(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
+                        const char *machine, gsrt_span bytes)
+{
+    gsrt_recorder_init(((gsrt_twin_rank *)arg)->recorder, now_ns, actor, id, cause, machine, bytes);
+}
+
+static void record_event(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
+                         const char *machine, gsrt_span bytes)
+{
+    gsrt_recorder_event(((gsrt_twin_rank *)arg)->recorder, now_ns, actor, id, cause, machine, bytes);
+}
+
+static void record_action(void *arg, uint64_t now_ns, gsrt_address actor, uint64_t id, uint64_t cause,
+                          const char *machine, gsrt_span bytes)
+{
+    gsrt_recorder_action(((gsrt_twin_rank *)arg)->recorder, now_ns, actor, id, cause, machine, bytes);
+}
+
 static gsrt_status open_recorder(gsrt_twin_rank *t, gsrt_node *node, uint32_t incarnation)
 {
     gsrt_recorder_options options = {.is_held = true,
@@ -44,11 +72,11 @@ static gsrt_status open_recorder(gsrt_twin_rank *t, gsrt_node *node, uint32_t in
                                      .is_twin = true};
     gsrt_status status = gsrt_recorder_open(&options, &t->recorder, &t->run->diag);
     if (status == GSRT_OK)
-        gsrt_node_set_recorder(node, &(gsrt_node_recorder){.arg = t->recorder,
-                                                           .message = gsrt_recorder_message,
-                                                           .init = gsrt_recorder_init,
-                                                           .event = gsrt_recorder_event,
-                                                           .action = gsrt_recorder_action});
+        gsrt_node_set_recorder(node, &(gsrt_node_recorder){.arg = t,
+                                                           .message = record_message,
+                                                           .init = record_init,
+                                                           .event = record_event,
+                                                           .action = record_action});
     return status;
 }
 
@@ -90,12 +118,12 @@ static void token_taken(void *arg, const gsrt_msg_token *token, bool is_new)
         watch->on_token(watch->arg, &t->seat, token, is_new);
 }
 
-static void view_begins(void *arg, const gsrt_membership_view *view)
+static void membership_acts(void *arg, const gsrt_membership_action *action)
 {
     const gsrt_twin_rank *t = arg;
     const gsrt_twin_watch *watch = &t->run->watch;
-    if (watch->on_view != NULL)
-        watch->on_view(watch->arg, &t->seat, view);
+    if (watch->on_membership != NULL)
+        watch->on_membership(watch->arg, &t->seat, action);
 }
 
 static void do_fault(void *arg, const gsrt_fault *fault)
@@ -120,7 +148,7 @@ static gsrt_status start_rank(void *arg, gsrt_node *node, uint32_t rank, uint32_
                                  .terminal = r->watch.terminal,
                                  .arg = t,
                                  .on_token = token_taken,
-                                 .on_view = view_begins,
+                                 .on_membership = membership_acts,
                                  .directory = directory_of,
                                  .on_created = note_directory,
                                  .on_start = place_recorder,

@@ -34,8 +34,10 @@ typedef struct gsrt_twin_watch {
     double jitter;                         /* as gsrt_twin_options.jitter */
     /* A token has come to the sink: it was taken (is_new), or compared with what it had. NULL: nobody is told. */
     void (*on_token)(void *arg, const gsrt_seat *seat, const gsrt_msg_token *token, bool is_new);
-    /* A rank is about to install a view. NULL: nobody is told. */
-    void (*on_view)(void *arg, const gsrt_seat *seat, const gsrt_membership_view *view);
+    /* The membership of a rank is about to do this. NULL: nobody is told. */
+    void (*on_membership)(void *arg, const gsrt_seat *seat, const gsrt_membership_action *action);
+    /* A message has come to an actor. NULL: nobody is told. */
+    void (*on_message)(void *arg, const gsrt_seat *seat, const gsrt_envelope *envelope);
 } gsrt_twin_watch;
 
 struct gsrt_twin_job {

@@ -191,8 +191,8 @@ START_TEST(pings_are_not_answered_with_pings_without_end)
     uint32_t count = 0;
     gsrt_membership_message ping = {.type = GSRT_MEMBERSHIP_PING, .from_rank = 0, .epoch = 1};
     solo_begin(&s, 1, 0, 3);
-    solo_message(&s, (gsrt_membership_message){
-                         .type = GSRT_MEMBERSHIP_PREPARE, .epoch = 1, .ballot = gsrt__ballot(0, 1, 0)});
+    solo_message(
+        &s, (gsrt_membership_message){.type = GSRT_MEMBERSHIP_PREPARE, .epoch = 1, .ballot = gsrt__ballot(0, 1, 0)});
     for (int i = 0; i < 1000; i++) {
         s.now_ns += MS / 100;
         ping.time_ns = s.now_ns;
@@ -332,10 +332,9 @@ static uint64_t patience_ms(uint32_t round)
 {
     solo s;
     solo_begin(&s, 2, 0, 3);
-    solo_message(&s, (gsrt_membership_message){.type = GSRT_MEMBERSHIP_PREPARE,
-                                               .from_rank = 1,
-                                               .epoch = 1,
-                                               .ballot = gsrt__ballot(0, round, 1)});
+    solo_message(&s,
+                 (gsrt_membership_message){
+                     .type = GSRT_MEMBERSHIP_PREPARE, .from_rank = 1, .epoch = 1, .ballot = gsrt__ballot(0, round, 1)});
     ck_assert_uint_eq(s.sent[GSRT_MEMBERSHIP_PROMISE], 1);
     uint64_t begin_ns = s.now_ns;
     do

@@ -38,13 +38,17 @@ START_TEST(everything_is_drawn_and_nothing_past_its_limits)
 {
     static gsrt_campaign c;
     uint32_t kinds[GSRT_CAMPAIGN_KIND_COUNT] = {0}, counts[GSRT_CAMPAIGN_FAULTS_MAX + 1] = {0};
-    uint32_t bad_links = 0, jittery = 0, overlaps = 0;
+    uint32_t bad_links = 0, jittery = 0, overlaps = 0, slow = 0, slow_to_all = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         gsrt_campaign_draw(seed, RANKS, 5 * ms, 70 * ms, &c);
         ck_assert(c.fault_count >= 1 && c.fault_count <= GSRT_CAMPAIGN_FAULTS_MAX);
         counts[c.fault_count] += 1;
         bad_links += c.link.loss > 0;
         jittery += c.jitter > 0;
+        slow += c.slow_ns > 0;
+        slow_to_all += gsrt_campaign_is_slow(&c, 1, 0) && gsrt_campaign_is_slow(&c, 1, 2);
+        ck_assert(c.slow_ns < 1000 * ms && (c.slow_ns == 0 || c.slow_from != c.slow_to));
+        ck_assert(!gsrt_campaign_is_slow(&c, c.slow_from, c.slow_from));
         ck_assert(c.link.loss >= 0 && c.link.loss <= 0.03 && c.link.duplication <= 0.05 && c.link.delay <= 0.05);
         for (uint32_t i = 0; i < c.fault_count; i++) {
             const gsrt_campaign_fault *fault = &c.faults[i];
@@ -60,6 +64,7 @@ START_TEST(everything_is_drawn_and_nothing_past_its_limits)
                       kinds[kind]);
     for (int count = 1; count <= GSRT_CAMPAIGN_FAULTS_MAX; count++)
         ck_assert_uint_gt(counts[count], SEEDS / 10);
+    ck_assert(slow > SEEDS / 3 && slow_to_all > SEEDS / 40);
     ck_assert(bad_links > SEEDS / 3 && jittery > SEEDS / 3 && overlaps > SEEDS / 5);
 }
 END_TEST
