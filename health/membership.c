@@ -4,7 +4,7 @@
 
 enum {
     TURNS = 8,         /* parts of a detection period, see turn_ns */
-    AGAIN_PERIODS = 4, /* detection periods between two orders to those that could not be reached */
+    AGAIN_PERIODS = 4, /* detection periods between two orders where they go to one after the other */
 };
 
 static const char *const fence_texts[] = {
@@ -202,16 +202,23 @@ static void ask(gsrt_membership *machine, uint32_t rank)
     machine->peers[rank].ask_ns = machine->now_ns + machine->options.detection_ns;
 }
 
-/* Those that could not be reached are tried again one after the other: the others may have gone on without us, and all
- * would die of us when the partition ends. Of the first that does, the word tells the view that it was in. */
-static void ask_again(gsrt_membership *machine)
+/* Whether `rank` is asked when its turn has come, whoever else is. Those that could not be reached are not, and nobody
+ * is where those that are not suspected are no majority: then it may be us who are cut off, the others may have gone on
+ * without us, and all would die of us when the partition ends. */
+static bool is_asked_at_once(const gsrt_membership *machine, uint32_t rank)
+{
+    return !machine->peers[rank].is_unreachable && gsrt__vote_is_feasible(machine);
+}
+
+/* The others one after the other. Of the first that is reached and dies, the word tells the view that it was in. */
+static void ask_one(gsrt_membership *machine)
 {
     uint32_t count = machine->view.rank_count;
     if (machine->now_ns < machine->again_ns)
         return;
     for (uint32_t i = 1; i <= count; i++) {
         uint32_t rank = (machine->again_rank + i) % count;
-        if (!machine->peers[rank].is_unreachable || !is_to_be_asked(machine, rank) ||
+        if (is_asked_at_once(machine, rank) || !is_to_be_asked(machine, rank) ||
             machine->now_ns < machine->peers[rank].ask_ns)
             continue;
         ask(machine, rank);
@@ -224,11 +231,11 @@ static void ask_again(gsrt_membership *machine)
 static void ask_advance(gsrt_membership *machine)
 {
     for (uint32_t rank = 0; rank < machine->view.rank_count; rank++) {
-        if (!machine->peers[rank].is_unreachable && is_to_be_asked(machine, rank) &&
+        if (is_asked_at_once(machine, rank) && is_to_be_asked(machine, rank) &&
             machine->now_ns >= machine->peers[rank].ask_ns)
             ask(machine, rank);
     }
-    ask_again(machine);
+    ask_one(machine);
 }
 
 /* When the next order is due, if it is one to `rank`. */
@@ -237,7 +244,7 @@ static uint64_t ask_timer(const gsrt_membership *machine, uint32_t rank)
     const gsrt__peer *peer = &machine->peers[rank];
     if (!is_to_be_asked(machine, rank))
         return UINT64_MAX;
-    return peer->is_unreachable && peer->ask_ns < machine->again_ns ? machine->again_ns : peer->ask_ns;
+    return !is_asked_at_once(machine, rank) && peer->ask_ns < machine->again_ns ? machine->again_ns : peer->ask_ns;
 }
 
 static void join_asked(gsrt_membership *machine, uint32_t rank, uint32_t incarnation, bool is_relayed)

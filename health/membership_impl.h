@@ -91,7 +91,7 @@ struct gsrt_membership {
     gsrt_membership_view late;
 
     uint64_t ping_ns;
-    uint64_t again_ns;   /* when one that could not be reached is next ordered to end, at the earliest */
+    uint64_t again_ns;   /* where orders to end go to one after the other: the next one, at the earliest */
     uint32_t again_rank; /* the last one */
 
     /* to be drawn */
@@ -141,9 +141,11 @@ void gsrt__vote_promise(gsrt_membership *machine, const gsrt_membership_message 
 void gsrt__vote_reject(gsrt_membership *machine, const gsrt_membership_message *message);
 void gsrt__vote_accept(gsrt_membership *machine, const gsrt_membership_message *message);
 void gsrt__vote_accepted(gsrt_membership *machine, const gsrt_membership_message *message);
-void gsrt__vote_deposited(gsrt_membership *machine);       /* the accepted value is held by the keeper */
-void gsrt__vote_words(gsrt_membership *machine);           /* a death became certain */
-void gsrt__vote_advance(gsrt_membership *machine);         /* what is due now: propose, send again */
+void gsrt__vote_deposited(gsrt_membership *machine); /* the accepted value is held by the keeper */
+void gsrt__vote_words(gsrt_membership *machine);     /* a death became certain */
+void gsrt__vote_advance(gsrt_membership *machine);   /* what is due now: propose, send again */
+/* Those that are not suspected, and testaments, are enough to decide the next view. */
+bool gsrt__vote_is_feasible(const gsrt_membership *machine);
 uint64_t gsrt__vote_timer(const gsrt_membership *machine); /* when something is due; UINT64_MAX: never */
 
 /* membership.c */

@@ -307,7 +307,7 @@ static uint64_t hold_until(const gsrt_membership *machine)
     return until;
 }
 
-static bool is_feasible(const gsrt_membership *machine)
+bool gsrt__vote_is_feasible(const gsrt_membership *machine)
 {
     uint32_t claim = next_claim(machine);
     return is_enough_to_propose(machine, weight_of(machine, may_promise), claim) &&
@@ -336,7 +336,7 @@ void gsrt__vote_advance(gsrt_membership *machine)
         if (machine->now_ns >= machine->retry_ns)
             send_to_members(machine,
                             machine->stage == GSRT__PREPARING ? GSRT_MEMBERSHIP_PREPARE : GSRT_MEMBERSHIP_ACCEPT);
-    } else if (machine->now_ns >= turn_ns(machine) && is_feasible(machine)) {
+    } else if (machine->now_ns >= turn_ns(machine) && gsrt__vote_is_feasible(machine)) {
         prepare(machine);
     }
 }

@@ -253,6 +253,24 @@ START_TEST(those_out_of_reach_are_tried_again_one_by_one)
 }
 END_TEST
 
+/* Who hears nobody may be the one that is cut off, and when that ends, the others must not all die of it. */
+START_TEST(a_minority_ends_one_at_a_time)
+{
+    solo s;
+    uint32_t asked = 0;
+    solo_begin(&s, 3, 0, 4);
+    for (uint32_t rank = 0; rank < 3; rank++)
+        solo_do(&s, (gsrt_membership_event){.kind = GSRT_MEMBERSHIP_SUSPECT, .rank = rank});
+    for (int i = 0; i < 32; i++) { /* its first turn comes after 3 ms, the next one four detection periods later */
+        s.now_ns += MS;
+        solo_do(&s, (gsrt_membership_event){.kind = GSRT_MEMBERSHIP_TICK});
+        asked += s.ended != 0;
+    }
+    ck_assert_uint_eq(asked, 1);
+    solo_end(&s);
+}
+END_TEST
+
 START_TEST(of_two_cut_apart_only_the_lower_goes_on)
 {
     solo s;
@@ -600,6 +618,7 @@ int main(void)
         pings_are_not_answered_with_pings_without_end,
         silence_is_made_certain_first,
         those_out_of_reach_are_tried_again_one_by_one,
+        a_minority_ends_one_at_a_time,
         of_two_cut_apart_only_the_lower_goes_on,
         a_word_of_the_next_view_binds_its_survivor,
         the_word_of_a_later_incarnation_is_a_testament_too,
