@@ -151,6 +151,9 @@ static gsrt_status observe(gsrt_incidents *c, const gsrt_incident_event *e, gsrt
                            gsrt_incident_proof proof, gsrt__incident_slot **out_slot)
 {
     gsrt_incident_fault *fault = find_fault(c, e->rank, e->incarnation, out_slot);
+    /* what becomes of one that the others have gone on without is no cause of it any more */
+    bool is_settled = fault != NULL && fault->proof > GSRT_PROOF_SUSPICION &&
+                      (c->open == GSRT__INCIDENT_NONE || *out_slot != c->slots[c->open]);
     if (fault == NULL && c->open == GSRT__INCIDENT_NONE && c->epoch > 0 && c->members[e->rank] != e->incarnation) {
         int64_t at = find_rank(c, e->rank); /* one that was not admitted yet has died: nobody waits for it */
         (void)take_drill(c, e->rank);
@@ -163,7 +166,7 @@ static gsrt_status observe(gsrt_incidents *c, const gsrt_incident_event *e, gsrt
             return status;
         fault->detector = detector;
     }
-    fault->proof = proof > fault->proof ? proof : fault->proof;
+    fault->proof = proof > fault->proof && !is_settled ? proof : fault->proof;
     fault->is_last = fault->is_last || e->is_last;
     (*out_slot)->is_changed = c->has_news = true;
     return GSRT_OK;

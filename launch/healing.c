@@ -52,10 +52,11 @@ static void write_file(gsrt_healing *h, const gsrt_incident *incident)
     gsrt_buffer_fini(&json);
 }
 
-/* This rank is cut off, and does not know what the others have agreed on: the file is theirs. */
+/* Who led before may not know it yet, or this rank may not know who leads next: the files are theirs. What happens
+ * meanwhile is written with the next change. */
 static bool may_another_lead(const gsrt_healing *h)
 {
-    return gsrt_member_fenced(h->options.member, now_ns(h)) >= GSRT_FENCE_NO_QUORUM;
+    return gsrt_member_fenced(h->options.member, now_ns(h)) != GSRT_FENCE_NONE;
 }
 
 static void tell_news(gsrt_healing *h)
