@@ -84,6 +84,7 @@ typedef struct gsrt__order {
     bool is_void; /* was lost with its sender */
     uint32_t from_rank, from_incarnation;
     uint32_t incarnation; /* END */
+    uint32_t epoch;       /* END: the last view that its sender deposited */
     gsrt_drill drill;
     uint32_t duration_ms;
     uint64_t asked_ns;
@@ -98,6 +99,7 @@ typedef struct gsrt__twin_keeper {
     bool was_ordered;                    /* the last death */
     bool has_word;                       /* last_word was said */
     uint64_t died_ns;
+    uint64_t refused_ns;                         /* when it first refused to end this incarnation; 0: never */
     gsrt_deposit *deposit;                       /* the last; owned; NULL: none was made */
     gsrt_keeper_word *last_word;                 /* owned; NULL: no death yet */
     uint64_t restarts_ns[GSRT_TWIN_RESTART_MAX]; /* a ring */

@@ -5,6 +5,7 @@
  * incarnation that is dead already is answered with the last word again.
  */
 #include "actors/twin_impl.h"
+#include "mailbox/ticket.h"
 
 #include <stdlib.h>
 
@@ -66,6 +67,7 @@ static void twin_end_worker(gsrt_keepers *keepers, uint32_t rank, uint32_t incar
     if (order == NULL)
         return;
     order->incarnation = incarnation;
+    order->epoch = keeper->deposit == NULL ? 0 : keeper->deposit->epoch;
     order_send(keeper->twin, order, rank);
 }
 
@@ -200,6 +202,7 @@ void gsrt__keeper_say_word(gsrt__twin_node *self, uint32_t incarnation)
     if (keeper->is_spent)
         return;
     keeper->restarts_ns[keeper->restart_count++ % GSRT_TWIN_RESTART_MAX] = twin->now_ns;
+    keeper->refused_ns = 0;
     uint64_t start_ns = keeper->died_ns + twin->options.recovery.restart_ns;
     gsrt__twin_plan(twin, &(gsrt__event){.time_ns = start_ns > twin->now_ns ? start_ns : twin->now_ns,
                                          .rank = self->rank,
@@ -253,11 +256,24 @@ static void say_unreachable(gsrt__twin_node *self, const gsrt__order *order)
     parcel->number = order->incarnation;
 }
 
+/* The worker runs, and has gone on without the one that asks, who does not know that yet. */
+static bool must_refuse(gsrt__twin_node *self, const gsrt__order *order)
+{
+    gsrt__twin_keeper *keeper = &self->keeper;
+    uint64_t now_ns = self->twin->now_ns;
+    if (keeper->deposit == NULL || self->stopped_until_ns > now_ns ||
+        !gsrt_deposit_leaves_out(keeper->deposit, order->from_rank, order->from_incarnation, order->epoch))
+        return false;
+    keeper->refused_ns = keeper->refused_ns == 0 ? now_ns : keeper->refused_ns;
+    return now_ns - keeper->refused_ns < GSRT_KEEPER_REFUSES_MS * 1000000ull;
+}
+
 static void end_worker(gsrt__twin_node *self, const gsrt__order *order)
 {
     gsrt__twin_keeper *keeper = &self->keeper;
     if (gsrt__is_alive(self) && order->incarnation == self->incarnation) {
-        gsrt__twin_die(self, GSRT__DEATH_ORDERED);
+        if (!must_refuse(self, order))
+            gsrt__twin_die(self, GSRT__DEATH_ORDERED);
         return;
     }
     if (!keeper->has_word || order->incarnation > keeper->last_word->incarnation)

@@ -104,6 +104,7 @@ static gsrt_status start_worker(gsrt__keeper *k)
     k->pipe_end = ours[0];
     k->channel = ours[1];
     k->was_ordered = false;
+    k->refused_ms = 0;
     k->continue_at_ms = UINT64_MAX;
     gsrt_channel_reader_init(&k->reader);
     return GSRT_OK;

@@ -71,20 +71,33 @@ static void move_words(gsrt__keeper *k)
 
 /* ---- orders ---- */
 
-/* It is ending already, whoever notices that first: its sockets close before it can be waited for. */
-static bool is_dying(pid_t worker)
+/* proc(5). false: not known. */
+static bool read_state(pid_t worker, char *out_state, unsigned *out_flags)
 {
     char path[32], text[512];
-    unsigned flags = 0;
     (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)worker);
     FILE *file = fopen(path, "re");
     size_t len = file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
     if (file != NULL)
         (void)fclose(file);
     text[len] = '\0';
-    const char *name_end = strrchr(text, ')'); /* then state, five numbers, flags: proc(5) */
-    return name_end != NULL && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
-           (flags & PROCESS_IS_EXITING) != 0;
+    const char *name_end = strrchr(text, ')'); /* then state, five numbers, flags */
+    return name_end != NULL && sscanf(name_end + 1, " %c %*d %*d %*d %*d %*d %u", out_state, out_flags) == 2;
+}
+
+/* It is ending already, whoever notices that first: its sockets close before it can be waited for. */
+static bool is_dying(pid_t worker)
+{
+    char state;
+    unsigned flags;
+    return read_state(worker, &state, &flags) && (flags & PROCESS_IS_EXITING) != 0;
+}
+
+static bool is_stopped(pid_t worker)
+{
+    char state;
+    unsigned flags;
+    return read_state(worker, &state, &flags) && state == 'T';
 }
 
 /* Turns of whole milliseconds whose lengths have the ratio asked for, the shorter one SLOW_TURN_MS at least. */
@@ -112,6 +125,16 @@ static void do_drill(gsrt__keeper *k, const gsrt_note *order)
     }
 }
 
+/* The worker runs, and has gone on without the one that asks, who does not know that yet. */
+static bool must_refuse(gsrt__keeper *k, const gsrt_note *order)
+{
+    uint64_t now = gsrt_visit_now_ms();
+    if (!gsrt_deposit_leaves_out(&k->ticket.deposit, order->from, order->asker, order->epoch) || is_stopped(k->worker))
+        return false;
+    k->refused_ms = k->refused_ms == 0 ? now : k->refused_ms;
+    return now - k->refused_ms < GSRT_KEEPER_REFUSES_MS;
+}
+
 /* true: the answer is the word. */
 static bool obey(gsrt__keeper *k, const gsrt_note *order)
 {
@@ -119,7 +142,7 @@ static bool obey(gsrt__keeper *k, const gsrt_note *order)
     case GSRT_ORDER_END:
         if (k->has_word && order->incarnation <= k->word.incarnation)
             return true;
-        if (k->worker != 0 && order->incarnation == k->incarnation) {
+        if (k->worker != 0 && order->incarnation == k->incarnation && !must_refuse(k, order)) {
             k->was_ordered = k->was_ordered || !is_dying(k->worker);
             (void)kill(k->worker, SIGKILL);
         }

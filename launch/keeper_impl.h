@@ -46,6 +46,7 @@ typedef struct gsrt__keeper {
     bool was_asked;                     /* a signal was passed on: there will be no next one */
     uint64_t kill_at_ms;                /* patience ends; UINT64_MAX: never */
     bool was_ordered;                   /* to be killed */
+    uint64_t refused_ms;                /* when it first was not; 0: never */
     uint64_t continue_at_ms;            /* a drill's end; UINT64_MAX: none */
     uint64_t slow_until_ms;             /* a drill's end; 0: none */
     uint32_t slow_run_ms, slow_stop_ms; /* in turns */

@@ -4,7 +4,9 @@
  *
  * A worker deposits each view with its own keeper before it acknowledges it; the keeper's word of its death carries the
  * last deposit to every worker that can be reached. Orders are best effort and may be repeated: their outcome is a
- * word, or `on_unreachable`. Thread: the node's; callbacks run inside the transport's progress.
+ * word, or `on_unreachable`. A keeper does not end a worker that runs for one that its worker's last deposit has left
+ * out: after a partition both sides would be in a hurry to end the other's. It does after GSRT_KEEPER_REFUSES_MS,
+ * because that view may never have been decided. Thread: the node's; callbacks run inside the transport's progress.
  */
 #ifndef GSRT_MAILBOX_KEEPERS_H
 #define GSRT_MAILBOX_KEEPERS_H
@@ -16,6 +18,7 @@
 #include <stdint.h>
 
 #define GSRT_NOT_A_MEMBER UINT32_MAX
+#define GSRT_KEEPER_REFUSES_MS 2000
 
 /* Exit codes of a worker, for its keeper; not codes that users see. */
 enum {

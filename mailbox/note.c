@@ -9,7 +9,7 @@ static uint32_t field_count(gsrt_note_kind kind)
     case GSRT_NOTE_HELLO: return 2;
     case GSRT_NOTE_WELCOME: return 3;
     case GSRT_NOTE_WORD: return 5;
-    case GSRT_NOTE_ORDER: return 6;
+    case GSRT_NOTE_ORDER: return 8;
     case GSRT_NOTE_HEARD: return 1;
     }
     return 0;
@@ -47,6 +47,8 @@ gsrt_status gsrt_note_encode(const gsrt_note *note, gsrt_buffer *buffer)
     case GSRT_NOTE_ORDER:
         gsrt_pack_uint(&pack, note->order);
         gsrt_pack_uint(&pack, note->incarnation);
+        gsrt_pack_uint(&pack, note->asker);
+        gsrt_pack_uint(&pack, note->epoch);
         gsrt_pack_uint(&pack, note->drill);
         gsrt_pack_uint(&pack, note->duration_ms);
         gsrt_pack_uint(&pack, note->factor_milli);
@@ -85,6 +87,8 @@ static void unpack_order(gsrt_unpack *unpack, gsrt_note *note)
 {
     note->order = (gsrt_order)gsrt_unpack_uint(unpack, GSRT_ORDER_FINISHED);
     note->incarnation = (uint32_t)gsrt_unpack_uint(unpack, GSRT_INCARNATION_MAX);
+    note->asker = (uint32_t)gsrt_unpack_uint(unpack, GSRT_INCARNATION_MAX);
+    note->epoch = (uint32_t)gsrt_unpack_uint(unpack, UINT32_MAX);
     note->drill = (gsrt_drill)gsrt_unpack_uint(unpack, GSRT_DRILL_SLOW);
     note->duration_ms = (uint32_t)gsrt_unpack_uint(unpack, GSRT_DRILL_MS_MAX);
     note->factor_milli = (uint32_t)gsrt_unpack_uint(unpack, GSRT_DRILL_FACTOR_MAX);

@@ -39,6 +39,7 @@ typedef struct gsrt_note {
     gsrt_welcome welcome;   /* WELCOME */
     gsrt_span card;         /* HELLO, and a good WELCOME: that incarnation's; can be decoded; borrowed */
     gsrt_order order;       /* ORDER */
+    uint32_t asker, epoch;  /* END: the incarnation that asks, and the last view that it knows */
     gsrt_drill drill;       /* DRILL */
     uint32_t duration_ms;   /* DRILL: how long it stays stopped or slow, at most GSRT_DRILL_MS_MAX */
     uint32_t factor_milli;  /* a slow DRILL: how many thousand times as long it takes, 1001 to GSRT_DRILL_FACTOR_MAX */

@@ -28,6 +28,11 @@ void gsrt_deposit_unpack(gsrt_unpack *unpack, gsrt_deposit *out)
     }
 }
 
+bool gsrt_deposit_leaves_out(const gsrt_deposit *deposit, uint32_t rank, uint32_t incarnation, uint32_t epoch)
+{
+    return rank < deposit->rank_count && deposit->epoch > epoch && deposit->incarnations[rank] != incarnation;
+}
+
 gsrt_status gsrt_ticket_encode(const gsrt_ticket *ticket, gsrt_buffer *buffer)
 {
     gsrt_pack pack;

@@ -26,6 +26,8 @@ void gsrt_ticket_fini(gsrt_ticket *ticket);
 
 /* As part of a larger record: one value. */
 void gsrt_deposit_pack(gsrt_pack *pack, const gsrt_deposit *deposit);
+/* The view that was deposited is later than `epoch`, the last that (rank, incarnation) knows, and does not name it. */
+bool gsrt_deposit_leaves_out(const gsrt_deposit *deposit, uint32_t rank, uint32_t incarnation, uint32_t epoch);
 void gsrt_deposit_unpack(gsrt_unpack *unpack, gsrt_deposit *out);
 
 #endif

@@ -180,8 +180,12 @@ static void give_order(gsrt__ucx_keepers *k, uint32_t rank, const gsrt_note *ord
 
 static void end_worker(gsrt_keepers *keepers, uint32_t rank, uint32_t incarnation)
 {
-    const gsrt_note order = {.order = GSRT_ORDER_END, .incarnation = incarnation};
-    give_order(keepers_of(keepers), rank, &order, END_MS);
+    gsrt__ucx_keepers *k = keepers_of(keepers);
+    const gsrt_note order = {.order = GSRT_ORDER_END,
+                             .incarnation = incarnation,
+                             .asker = k->ucx->options.incarnation,
+                             .epoch = k->deposit.epoch};
+    give_order(k, rank, &order, END_MS);
 }
 
 static void drill(gsrt_keepers *keepers, uint32_t rank, gsrt_drill what, uint32_t duration_ms)

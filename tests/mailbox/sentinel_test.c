@@ -1,6 +1,7 @@
 /* Sentinels: of ranks in one process, a thread each while they connect. Who goes is told to the others, later
  * incarnations join, words are heard; strangers, the stale and the slow are turned away, and nobody waits for them. */
 #include "mailbox/sentinel.h"
+#include "mailbox/ticket.h"
 
 #include "mailbox/visit.h"
 #include "tests/unit.h"
@@ -368,10 +369,23 @@ START_TEST(two_joiners_find_each_other)
 }
 END_TEST
 
+START_TEST(who_is_left_out_of_a_deposit)
+{
+    const gsrt_deposit deposit = {.epoch = 3, .rank_count = 3, .incarnations = {0, 2, GSRT_NOT_A_MEMBER}};
+    ck_assert(gsrt_deposit_leaves_out(&deposit, 2, 0, 2));
+    ck_assert(gsrt_deposit_leaves_out(&deposit, 1, 1, 2));  /* an incarnation before */
+    ck_assert(!gsrt_deposit_leaves_out(&deposit, 0, 0, 2)); /* it is named: it has only not heard of it yet */
+    ck_assert(!gsrt_deposit_leaves_out(&deposit, 2, 0, 3)); /* it knows as much */
+    ck_assert(!gsrt_deposit_leaves_out(&deposit, 3, 0, 2)); /* no rank of the job */
+    ck_assert(!gsrt_deposit_leaves_out(&(gsrt_deposit){0}, 0, 0, 0));
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *tests[] = {losses_are_told_once, dropping_tells_the_other,        another_secret_is_refused,
-                            noise_is_turned_away, later_incarnations_join,         the_stale_and_the_false_are_refused,
-                            words_are_heard,      strangers_do_not_take_all_seats, two_joiners_find_each_other};
+    const TTest *tests[] = {who_is_left_out_of_a_deposit,        losses_are_told_once, dropping_tells_the_other,
+                            another_secret_is_refused,           noise_is_turned_away, later_incarnations_join,
+                            the_stale_and_the_false_are_refused, words_are_heard,      strangers_do_not_take_all_seats,
+                            two_joiners_find_each_other};
     return unit_run("sentinel", tests, sizeof tests / sizeof tests[0]);
 }
