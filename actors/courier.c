@@ -52,6 +52,13 @@ static void drop_first(gsrt__way *way)
     free(letter);
 }
 
+/* A view may name a process before the transport has connected with it, or knows that the one before is gone. It will,
+ * or another view comes. */
+static bool is_connected(const gsrt_node *node, uint32_t rank)
+{
+    return node->peers[rank].is_lost || node->peers[rank].joined == node->peers[rank].incarnation;
+}
+
 /* ---- for everyone ---- */
 
 gsrt_status gsrt_courier_send(gsrt_actor *self, gsrt_address to, gsrt_kind kind, const void *body,
@@ -68,7 +75,9 @@ gsrt_status gsrt_courier_send(gsrt_actor *self, gsrt_address to, gsrt_kind kind,
     if (status != GSRT_OK)
         return status;
     status = GSRT_EFULL;
-    if (way->first == NULL) { /* else it would overtake those that wait */
+    if (!is_connected(node, route.rank)) {
+        gsrt__refused_add(way->link, &node->peers[route.rank].refused, route.rank);
+    } else if (way->first == NULL) { /* else it would overtake those that wait */
         const gsrt__post post = {.kind = kind, .from = self->address, .to = route.to, .body = body, .payload = payload};
         status = gsrt__send_to_rank(way->link, node, route.rank, &post);
         way->facts->stalls += status == GSRT_EFULL;
@@ -110,8 +119,8 @@ void gsrt_courier_flush(gsrt_actor *link, uint32_t peer)
 {
     gsrt_node *node = link->node;
     gsrt__way *way = &node->peers[peer].way;
-    if (way->link != link)
-        return; /* another has taken over */
+    if (way->link != link || !is_connected(node, peer))
+        return; /* another has taken over; or it is told again */
     uint64_t cause = node->cause;
     while (way->first != NULL) {
         const gsrt__letter *letter = way->first;

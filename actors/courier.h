@@ -1,10 +1,11 @@
 /* Sending without minding back pressure: what cannot go out at once waits for its peer.
  *
  * An actor that sends to another rank through the courier needs no queue of its own. While the peer has room a message
- * goes out at once, as by gsrt_send. When it has none, a copy (a letter) waits, and so does everything after it, until
- * the peer's link actor (collectives/link_actor.h) is told that there is room: order is kept. Letters belong to the
- * node, which frees each once, however its link ends. Memory is bounded by the protocol above: a step's messages, times
- * the steps in flight. Thread: the node's. Cost: that of gsrt_send; a malloc and a copy for a letter.
+ * goes out at once, as by gsrt_send. When it has none, or is not connected yet, a copy (a letter) waits, and so does
+ * everything after it, until the peer's link actor (collectives/link_actor.h) is told that there is room: order is
+ * kept. Letters belong to the node, which frees each once, however its link ends. Memory is bounded by the protocol
+ * above: a step's messages, times the steps in flight. Thread: the node's. Cost: that of gsrt_send; a malloc and a copy
+ * for a letter.
  */
 #ifndef GSRT_ACTORS_COURIER_H
 #define GSRT_ACTORS_COURIER_H

@@ -64,7 +64,7 @@ gsrt_status gsrt_node_create(const gsrt_node_options *options, gsrt_node **out)
         return GSRT_ENOMEM;
     }
     for (uint32_t rank = 0; rank < options->rank_count; rank++) {
-        node->peers[rank].incarnation = (uint8_t)options->incarnation;
+        node->peers[rank].incarnation = node->peers[rank].joined = (uint8_t)options->incarnation;
         gsrt__list_init(&node->peers[rank].refused);
     }
     if (node->transport != NULL)

@@ -147,6 +147,7 @@ typedef struct gsrt__way {
 typedef struct gsrt__peer {
     bool is_lost;
     uint8_t incarnation;
+    uint8_t joined;     /* the incarnation that the transport is connected with, or was last */
     gsrt__list refused; /* gsrt__refusal.by_place */
     gsrt__pending *pending_first, *pending_last;
     size_t pending_bytes;
@@ -293,7 +294,8 @@ GSRT_MUST_CHECK gsrt_status gsrt__enqueue(gsrt_node *node, gsrt_actor *to, const
  * GSRT_OK | GSRT_ENOACTOR: `to` is nowhere | GSRT_ELINK: its rank is lost. */
 gsrt_status gsrt__signal(gsrt_node *node, const gsrt__post *post, uint32_t flags);
 void gsrt__signal_down(gsrt_node *node, gsrt_address to, gsrt_address subject, uint64_t call, uint32_t reason);
-/* All that wait at `place` get their WRITABLE. */
+/* `self` (may be NULL) waits at `place`: it gets one WRITABLE of `rank`, with all that wait there. */
+void gsrt__refused_add(gsrt_actor *self, gsrt__list *place, uint32_t rank);
 void gsrt__refused_wake(gsrt_node *node, gsrt__list *place);
 void gsrt__refusals_drop(gsrt_actor *actor); /* it waits nowhere any more */
 

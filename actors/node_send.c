@@ -73,7 +73,7 @@ gsrt_status gsrt__enqueue(gsrt_node *node, gsrt_actor *to, const gsrt__post *pos
 
 /* ---- back pressure ---- */
 
-static void refuse(gsrt_actor *self, gsrt__list *place, uint32_t rank)
+void gsrt__refused_add(gsrt_actor *self, gsrt__list *place, uint32_t rank)
 {
     if (self == NULL)
         return;
@@ -124,7 +124,7 @@ gsrt_status gsrt__send_here(gsrt_actor *self, gsrt_node *node, gsrt_actor *to, c
     else if (node->queue.bytes >= GSRT_INBOX_BYTES_MAX)
         place = &node->refused;
     if (place != NULL) {
-        refuse(self, place, node->options.rank);
+        gsrt__refused_add(self, place, node->options.rank);
         return GSRT_EFULL;
     }
     gsrt_status status = gsrt__enqueue(node, to, post, GSRT__RECORD_IS_COUNTED);
@@ -139,7 +139,7 @@ gsrt_status gsrt__send_to_rank(gsrt_actor *self, gsrt_node *node, uint32_t rank,
         return GSRT_EINVAL;
     gsrt_status status = gsrt__wire_post(node, rank, post);
     if (status == GSRT_EFULL)
-        refuse(self, &node->peers[rank].refused, rank);
+        gsrt__refused_add(self, &node->peers[rank].refused, rank);
     return status == GSRT_ELIMIT ? GSRT_EINVAL : status;
 }
 

@@ -485,10 +485,14 @@ static void on_down(void *arg, uint32_t rank, gsrt_status why)
 static void on_join(void *arg, uint32_t rank, uint32_t incarnation)
 {
     gsrt_node *node = arg;
+    if (rank < node->options.rank_count)
+        node->peers[rank].joined = (uint8_t)incarnation;
     if (node->on_join != NULL)
         node->on_join(node->on_join_arg, rank, incarnation);
     else
         gsrt_node_set_incarnation(node, rank, incarnation);
+    if (rank < node->options.rank_count && node->peers[rank].incarnation == incarnation)
+        on_writable(node, rank); /* for the letters that have waited for it */
 }
 
 /* The next incarnation will hear. */

@@ -41,13 +41,15 @@ static void tell(const gsrt_member *m, gsrt_kind kind, const void *body)
 static void on_suspect(void *arg, uint32_t rank, gsrt_status why)
 {
     const gsrt_member *m = arg;
-    tell(m, GSRT_KIND_SUSPECT,
-         &(gsrt_msg_suspect){.rank = rank, .incarnation = m->incarnations[rank], .why = (uint32_t)why});
+    tell(m, GSRT_KIND_SUSPECT, &(gsrt_msg_suspect){.rank = rank, .incarnation = m->joined[rank], .why = (uint32_t)why});
 }
 
 static void on_join(void *arg, uint32_t rank, uint32_t incarnation)
 {
     gsrt_member *m = arg;
+    m->joined[rank] = incarnation;
+    if (incarnation < m->incarnations[rank])
+        return;                          /* a view has named a later one already */
     m->incarnations[rank] = incarnation; /* at once: what is told of the one before must not hurt this one */
     gsrt_node_set_incarnation(m->node, rank, incarnation);
     tell(m, GSRT_KIND_JOINED, &(gsrt_msg_joined){.rank = rank, .incarnation = incarnation});
@@ -406,7 +408,8 @@ gsrt_status gsrt_member_start(gsrt_member *m, gsrt_node *node, const gsrt_member
     m->options.machine.rank = gsrt_node_rank(node);
     m->options.machine.rank_count = rank_count;
     m->incarnations = calloc(rank_count, sizeof *m->incarnations);
-    if (m->incarnations == NULL)
+    m->joined = calloc(rank_count, sizeof *m->joined);
+    if (m->incarnations == NULL || m->joined == NULL)
         return GSRT_ENOMEM;
     gsrt_status status = gsrt_membership_create(&m->options.machine, &m->machine);
     gsrt_phi_options phi = {.interval_ns = options->machine.contact_ns, .pause_ns = options->pause_ns};
@@ -433,5 +436,6 @@ void gsrt_member_fini(gsrt_member *m)
     m->phi = gsrt_phi_free(m->phi);
     gsrt_buffer_fini(&m->record);
     free(m->incarnations);
-    m->incarnations = NULL;
+    free(m->joined);
+    m->incarnations = m->joined = NULL;
 }

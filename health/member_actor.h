@@ -54,6 +54,7 @@ typedef struct gsrt_member {
     gsrt_membership_fence fence; /* why nothing may be emitted, when that was last said */
     uint64_t fenced_ns;          /* since when; 0: it may */
     uint32_t *incarnations;      /* [rank_count] the latest that each rank is known to have */
+    uint32_t *joined;            /* [rank_count] the one that its process is connected with, or was last */
     uint64_t installed_ns;       /* when the last view was installed; 0: none was */
     bool is_changing;            /* something has happened since that makes another view due, but joins */
     gsrt_phi *phi;               /* scores the silence of the other members */

@@ -271,6 +271,61 @@ START_TEST(letters_end_with_their_view_and_peer)
 }
 END_TEST
 
+static gsrt_status start_nothing(void *arg, gsrt_node *node, uint32_t rank, uint32_t incarnation)
+{
+    (void)arg;
+    (void)node;
+    (void)rank;
+    (void)incarnation;
+    return GSRT_OK;
+}
+
+static void ignore_suspicion(void *arg, uint32_t rank, gsrt_status why)
+{
+    (void)arg;
+    (void)rank;
+    (void)why;
+}
+
+static void send_one(gsrt_actor *self, void *state, const gsrt_message *message)
+{
+    (void)state;
+    (void)message;
+    ck_assert_int_eq(gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_REGION, 0, 1), GSRT_KIND_PIECE,
+                                       &(gsrt_msg_piece){.step = 1}, NULL),
+                     GSRT_OK);
+}
+
+/* A view names the next incarnation of a rank that the transport has not connected with: what is sent to it goes out
+ * when it has, and not to the one before. */
+START_TEST(letters_wait_for_who_is_not_connected_yet)
+{
+    static const gsrt_behaviour from = {.name = "from", .receive = send_one};
+    gsrt_twin *twin;
+    gsrt_link_facts facts = {0};
+    gsrt_address sender, target = gsrt_address_of_actor(1, 1, 1);
+    gsrt_twin_options options = {.rank_count = 2,
+                                 .seed = 1,
+                                 .link = {.latency_ns = 1000, .bytes_per_ns = 1},
+                                 .recovery = {.restart_max = 1, .on_start = start_nothing}};
+    ck_assert_int_eq(gsrt_twin_create(&options, &twin), GSRT_OK);
+    gsrt_node *node = gsrt_twin_node(twin, 0);
+    gsrt_node_on_suspect(node, ignore_suspicion, NULL);
+    gsrt_node_set_incarnation(node, 1, 1);
+    ck_assert_int_eq(gsrt_link_actor_start(node, 1, &facts), GSRT_OK);
+    ck_assert_int_eq(gsrt_node_spawn(node, &from, NULL, &sender), GSRT_OK);
+    ck_assert_int_eq(gsrt_role_bind(node, gsrt_address_of_role(GSRT_ROLE_REGION, 0, 1), target), GSRT_OK);
+    ck_assert_int_eq(gsrt_node_post(node, sender, GSRT_KIND_PING, &(gsrt_msg_ping){.number = 1}, NULL), GSRT_OK);
+    (void)gsrt_twin_run(twin, 1000000, 1000);
+    ck_assert_uint_eq(facts.letters, 0);
+    ck_assert_uint_eq(facts.waiting_max, 1);
+    gsrt_twin_kill(twin, 1);
+    (void)gsrt_twin_run(twin, 100000000, 1000);
+    ck_assert_uint_eq(facts.letters, 1);
+    gsrt_twin_free(twin);
+}
+END_TEST
+
 static void send_to_nobody(gsrt_actor *self, void *state, const gsrt_message *message)
 {
     (void)state;
@@ -311,6 +366,7 @@ int main(void)
     tcase_add_test(cases, a_link_keeps_order_and_loses_nothing_under_back_pressure);
     tcase_add_loop_test(cases, letters_end_with_their_link, 0, 3);
     tcase_add_loop_test(cases, letters_end_with_their_view_and_peer, 0, 2);
+    tcase_add_test(cases, letters_wait_for_who_is_not_connected_yet);
     tcase_add_test(cases, letters_to_an_unbound_role_are_dropped);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
