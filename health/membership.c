@@ -101,6 +101,8 @@ static void turn_peers(gsrt_membership *machine, const gsrt_membership_view *vie
     }
 }
 
+static void suspect(gsrt_membership *machine, uint32_t rank);
+
 /* A later view was decided. */
 void gsrt__adopt(gsrt_membership *machine, const gsrt_membership_view *view)
 {
@@ -128,6 +130,9 @@ void gsrt__adopt(gsrt_membership *machine, const gsrt_membership_view *view)
     }
     machine->phase = GSRT__MEMBERSHIP_MEMBER;
     gsrt__contact_reset(machine);
+    for (uint32_t rank = 0; rank < view->rank_count; rank++)
+        if (view->incarnations[rank] != GSRT_NOT_A_MEMBER && machine->peers[rank].is_joining)
+            suspect(machine, rank); /* a later one is there: it is dead, and its word has still to be asked for */
 }
 
 /* Give the keeper what it is to hold next: first the view, then what was accepted for the one after it. */

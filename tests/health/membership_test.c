@@ -363,6 +363,25 @@ static uint64_t patience_ms(uint32_t round)
 }
 
 /* Else two whose messages take longer than that would outbid each other for ever. */
+/* It asked to join before we heard of the view that names the one before it. */
+START_TEST(the_word_of_a_member_that_has_a_successor_is_asked_for)
+{
+    solo s;
+    solo_begin(&s, 2, 0, 3);
+    solo_do(&s, (gsrt_membership_event){.kind = GSRT_MEMBERSHIP_JOIN_ASKED, .rank = 1, .incarnation = 2});
+    solo_message(&s, (gsrt_membership_message){
+                         .type = GSRT_MEMBERSHIP_DECIDED, .from_rank = 0, .epoch = 2, .value = view_of(2, 3, 0, 1, 0)});
+    ck_assert_uint_eq(s.installed.incarnations[1], 1);
+    uint64_t until_ns = s.now_ns + 60 * MS;
+    while (s.ended != 1 + 1 && s.now_ns < until_ns) {
+        s.now_ns += MS;
+        solo_do(&s, (gsrt_membership_event){.kind = GSRT_MEMBERSHIP_TICK});
+    }
+    ck_assert_uint_eq(s.ended, 1 + 1);
+    solo_end(&s);
+}
+END_TEST
+
 START_TEST(another_proposer_is_given_longer_each_round)
 {
     ck_assert_uint_eq(patience_ms(1), 36); /* the third seat: three takeovers */
@@ -622,6 +641,7 @@ int main(void)
         of_two_cut_apart_only_the_lower_goes_on,
         a_word_of_the_next_view_binds_its_survivor,
         the_word_of_a_later_incarnation_is_a_testament_too,
+        the_word_of_a_member_that_has_a_successor_is_asked_for,
         another_proposer_is_given_longer_each_round,
         a_dead_one_is_waited_for_as_long_as_allowed,
         who_is_left_out_leaves_and_joins_anew,
