@@ -16,7 +16,8 @@ gsrt__route gsrt__route_of(const gsrt_node *node, gsrt_address to)
         if (bound != GSRT_NOBODY) {
             to = bound;
             rank = gsrt_address_rank(to);
-        } else if (role == GSRT_ROLE_NODE || role == GSRT_ROLE_DEVICE || role == GSRT_ROLE_MEMBER) {
+        } else if (role == GSRT_ROLE_NODE || role == GSRT_ROLE_DEVICE || role == GSRT_ROLE_MEMBER ||
+                   role == GSRT_ROLE_REPLICA) {
             rank = gsrt_address_serial(to); /* its member is the rank, which knows who it is */
             return (gsrt__route){rank == node->options.rank ? GSRT__ROUTE_NOWHERE : GSRT__ROUTE_RANK, rank, to, NULL};
         } else {

@@ -32,15 +32,30 @@ typedef struct gsrt_snapshot_cell {
     uint32_t request, layer, head, block; /* layer and head of the model; block: from 0, of the request */
 } gsrt_snapshot_cell;
 
+/* ---- the bytes of a part: in a file, or the payload of a CELLS ---- */
+
+typedef struct gsrt_snapshot_cells {
+    uint8_t *data;
+    uint32_t head_dim, cell_count, added;
+} gsrt_snapshot_cells;
+
+/* What a part with so many cells takes; 0: more than there can be. */
+size_t gsrt_snapshot_cells_bytes(uint32_t head_dim, uint32_t cell_count);
+/* Begin a part in `data`, [gsrt_snapshot_cells_bytes], borrowed. */
+void gsrt_snapshot_cells_begin(gsrt_snapshot_cells *cells, uint8_t *data, uint64_t number, uint32_t head_dim,
+                               uint32_t cell_count);
+/* The next cell, above the one before: copy its K and V to *out_k and *out_v, [GSRT_KV_BLOCK_POSITIONS, head_dim] each.
+ * Exactly cell_count times. */
+void gsrt_snapshot_cells_add(gsrt_snapshot_cells *cells, const gsrt_snapshot_cell *cell, float **out_k, float **out_v);
+
 /* ---- a part, in the making ---- */
 
 typedef struct gsrt_snapshot_part gsrt_snapshot_part;
 
 /* Room for cell_count cells. Owned; NULL: no memory. */
 gsrt_snapshot_part *gsrt_snapshot_part_create(uint64_t number, uint32_t head_dim, uint32_t cell_count);
-/* The next cell, above the one before: copy its K and V to *out_k and *out_v, [GSRT_KV_BLOCK_POSITIONS, head_dim] each.
- * At most cell_count times. */
-void gsrt_snapshot_part_add(gsrt_snapshot_part *part, const gsrt_snapshot_cell *cell, float **out_k, float **out_v);
+/* Its bytes, to which its cells are added, cell_count times; borrowed. */
+gsrt_snapshot_cells *gsrt_snapshot_part_cells(gsrt_snapshot_part *part);
 /* Its bytes, all cells added; borrowed. For tests; store writes them. */
 gsrt_span gsrt_snapshot_part_bytes(const gsrt_snapshot_part *part);
 

@@ -110,13 +110,33 @@ gsrt_status gsrt_snapshot_manifest_read(gsrt_span bytes, const char *file, gsrt_
 
 /* ---- parts ---- */
 
-size_t gsrt__snapshot_part_begin(uint64_t number, uint32_t head_dim, uint32_t cell_count, uint8_t *to)
+size_t gsrt_snapshot_cells_bytes(uint32_t head_dim, uint32_t cell_count)
+{
+    size_t bytes, cell_bytes = sizeof(gsrt_snapshot_cell) + 2 * GSRT_KV_BLOCK_POSITIONS * head_dim * sizeof(float);
+    if (head_dim == 0 || head_dim > HEAD_DIM_MAX || cell_count > CELL_COUNT_MAX ||
+        !gsrt_size_mul(cell_count, cell_bytes, &bytes))
+        return 0;
+    return sizeof(part_head) + bytes;
+}
+
+void gsrt_snapshot_cells_begin(gsrt_snapshot_cells *cells, uint8_t *data, uint64_t number, uint32_t head_dim,
+                               uint32_t cell_count)
 {
     part_head head = {.number = number, .head_dim = head_dim, .cell_count = cell_count};
     memcpy(head.magic, part_magic, sizeof head.magic);
-    if (to != NULL)
-        memcpy(to, &head, sizeof head);
-    return sizeof head;
+    memcpy(data, &head, sizeof head);
+    *cells = (gsrt_snapshot_cells){.data = data, .head_dim = head_dim, .cell_count = cell_count};
+}
+
+void gsrt_snapshot_cells_add(gsrt_snapshot_cells *cells, const gsrt_snapshot_cell *cell, float **out_k, float **out_v)
+{
+    size_t floats = (size_t)GSRT_KV_BLOCK_POSITIONS * cells->head_dim;
+    uint8_t *keys = cells->data + sizeof(part_head);
+    float *first = (float *)(void *)(keys + cells->cell_count * sizeof *cell);
+    memcpy(keys + cells->added * sizeof *cell, cell, sizeof *cell);
+    *out_k = first + cells->added * 2 * floats;
+    *out_v = *out_k + floats;
+    cells->added += 1;
 }
 
 static bool is_ascending(const gsrt_snapshot_cell *cells, uint32_t count)

@@ -8,8 +8,6 @@ enum { GSRT__SNAPSHOT_PATH_BYTES = 4200 };
 
 /* <0, 0, >0 as a comes before, is, or comes after b. */
 int gsrt__snapshot_compare(const gsrt_snapshot_cell *a, const gsrt_snapshot_cell *b);
-/* What a part begins with; to NULL: only its size in bytes. */
-size_t gsrt__snapshot_part_begin(uint64_t number, uint32_t head_dim, uint32_t cell_count, uint8_t *to);
 /* Replace the file `path` by `bytes`, and wait until it is durable; its directory's entry is not yet. 0, or errno. */
 int gsrt__snapshot_write(const char *path, gsrt_span bytes);
 /* The entries of the directory `path` are durable. 0, or errno. */

@@ -1,8 +1,6 @@
 /* A part in the making, and the thread that makes it durable. */
 #include "ckpt/snapshot_impl.h"
 
-#include "base/limits.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,9 +14,8 @@
 
 struct gsrt_snapshot_part {
     uint64_t number;
-    uint32_t cell_count, added, head_dim;
     size_t bytes;
-    uint8_t *data; /* [bytes]: the file */
+    gsrt_snapshot_cells cells; /* .data: the file; owned */
     /* the writer */
     pthread_t thread;
     bool has_thread;
@@ -29,41 +26,27 @@ struct gsrt_snapshot_part {
 
 gsrt_snapshot_part *gsrt_snapshot_part_create(uint64_t number, uint32_t head_dim, uint32_t cell_count)
 {
-    size_t head = gsrt__snapshot_part_begin(number, head_dim, cell_count, NULL), cells;
+    size_t bytes = gsrt_snapshot_cells_bytes(head_dim, cell_count);
     gsrt_snapshot_part *part = calloc(1, sizeof *part);
-    if (part == NULL)
-        return NULL;
-    size_t cell_bytes = sizeof(gsrt_snapshot_cell) + 2 * GSRT_KV_BLOCK_POSITIONS * head_dim * sizeof(float);
-    if (gsrt_size_mul(cell_count, cell_bytes, &cells)) {
-        part->bytes = head + cells;
-        part->data = malloc(part->bytes);
-    }
-    if (part->data == NULL) {
+    uint8_t *data = part == NULL || bytes == 0 ? NULL : malloc(bytes);
+    if (data == NULL) {
         free(part);
         return NULL;
     }
     part->number = number;
-    part->head_dim = head_dim;
-    part->cell_count = cell_count;
-    (void)gsrt__snapshot_part_begin(number, head_dim, cell_count, part->data);
+    part->bytes = bytes;
+    gsrt_snapshot_cells_begin(&part->cells, data, number, head_dim, cell_count);
     return part;
 }
 
-void gsrt_snapshot_part_add(gsrt_snapshot_part *part, const gsrt_snapshot_cell *cell, float **out_k, float **out_v)
+gsrt_snapshot_cells *gsrt_snapshot_part_cells(gsrt_snapshot_part *part)
 {
-    size_t head = gsrt__snapshot_part_begin(part->number, part->head_dim, part->cell_count, NULL);
-    size_t floats = (size_t)GSRT_KV_BLOCK_POSITIONS * part->head_dim;
-    uint8_t *cells = part->data + head;
-    float *first = (float *)(void *)(cells + part->cell_count * sizeof *cell);
-    memcpy(cells + part->added * sizeof *cell, cell, sizeof *cell);
-    *out_k = first + part->added * 2 * floats;
-    *out_v = *out_k + floats;
-    part->added += 1;
+    return &part->cells;
 }
 
 gsrt_span gsrt_snapshot_part_bytes(const gsrt_snapshot_part *part)
 {
-    return gsrt_span_of(part->data, part->bytes);
+    return gsrt_span_of(part->cells.data, part->bytes);
 }
 
 /* ---- files ---- */
@@ -120,7 +103,7 @@ static int store(const gsrt_snapshot_part *part)
 static void *run(void *arg)
 {
     const gsrt_snapshot_part *part = arg;
-    uint64_t hash = XXH3_64bits(part->data, part->bytes);
+    uint64_t hash = XXH3_64bits(part->cells.data, part->bytes);
     part->done(part->arg, part->number, store(part) == 0 ? GSRT_OK : GSRT_EIO, part->bytes, hash);
     return NULL;
 }
@@ -145,7 +128,7 @@ gsrt_snapshot_part *gsrt_snapshot_part_free(gsrt_snapshot_part *part)
         return NULL;
     if (part->has_thread)
         (void)pthread_join(part->thread, NULL);
-    free(part->data);
+    free(part->cells.data);
     free(part);
     return NULL;
 }

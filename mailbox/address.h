@@ -23,6 +23,7 @@ typedef enum gsrt_role {
     GSRT_ROLE_LINK,      /* this rank's way to rank `member` */
     GSRT_ROLE_GATEWAY,   /* where requests enter and tokens leave: group 0, member 0 */
     GSRT_ROLE_MEMBER,    /* the member actor of rank `member` */
+    GSRT_ROLE_REPLICA,   /* the replica of rank `member` */
 } gsrt_role;
 
 static inline gsrt_address gsrt_address_of_actor(uint32_t rank, uint32_t incarnation, uint32_t serial)

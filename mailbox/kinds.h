@@ -65,7 +65,9 @@
     K(SNAPSHOT, 77, snapshot, WIRE)                                                                                    \
     K(SNAPSHOT_WRITTEN, 78, snapshot_written, LOCAL)                                                                   \
     K(SNAPSHOT_PART, 79, snapshot_part, WIRE)                                                                          \
-    K(RESTORE, 80, restore, WIRE)
+    K(RESTORE, 80, restore, WIRE)                                                                                      \
+    K(CELLS, 81, cells, WIRE)                                                                                          \
+    K(KEPT, 82, kept, WIRE)
 
 /* a call, a monitor or a link has ended: subject is gone. call = of the open call that ends with it, 0 for a monitor */
 #define GSRT_FIELDS_DOWN(F) F(u64, subject, 0) F(u64, call, 0) F(u32, reason, 0)
@@ -238,6 +240,13 @@
     F(u64, hash, 0)
 /* scheduler -> every region: put the request's leading blocks of the snapshot that this view began from into these */
 #define GSRT_FIELDS_RESTORE(F) F(u32, request, GSRT_REQUEST_COUNT_MAX) F(u32s, blocks, GSRT_BODY_BYTES_MAX / 8)
+/* anyone -> replica of another rank: payload: KV cells of blocks that do not change any more, as a part of a snapshot
+ * (ckpt/snapshot.h). wants_reply: it says KEPT */
+#define GSRT_FIELDS_CELLS(F) F(boolean, wants_reply, 0)
+/* replica -> who sent CELLS: of that request it holds the leading block_count blocks of all cells that came; is_full:
+ * it had no room for them */
+#define GSRT_FIELDS_KEPT(F)                                                                                            \
+    F(u32, request, GSRT_REQUEST_COUNT_MAX) F(u32, block_count, GSRT_CONTEXT_MAX) F(boolean, is_full, 0)
 /* scheduler -> gateway */
 #define GSRT_FIELDS_TOKEN(F)                                                                                           \
     F(u32, request, GSRT_REQUEST_COUNT_MAX)                                                                            \

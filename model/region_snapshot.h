@@ -9,6 +9,11 @@
  * together | GSRT_ENOMEM. Cost: the bytes, once. */
 GSRT_MUST_CHECK gsrt_status gsrt__region_collect(const gsrt_region_options *options, const gsrt_msg_snapshot *message,
                                                  gsrt_snapshot_part **out);
+/* A copy of block number `block` of `request`, whole and computed, which lies at blocks[block]: all cells that this
+ * member holds of it, as a part. Nothing is computed (kv NULL): zeros. Owned; NULL: no memory. Cost: the bytes, once.
+ */
+gsrt_payload *gsrt__region_copy_block(const gsrt_region_options *options, uint32_t request, uint32_t block,
+                                      const uint32_t *blocks);
 /* Put the request's leading blocks of options->snapshot where the message says, for all layers and heads that this
  * member holds. GSRT_OK | GSRT_EINVAL: there is no such block | GSRT_ENOTFOUND: the snapshot lacks a cell. */
 GSRT_MUST_CHECK gsrt_status gsrt__region_restore(const gsrt_region_options *options, const gsrt_msg_restore *message);

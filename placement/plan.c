@@ -196,6 +196,19 @@ bool gsrt_plan_role_of(const gsrt_plan *plan, uint32_t rank, uint32_t *out_stage
     return false;
 }
 
+gsrt_plan_kv gsrt_plan_kv_of(const gsrt_plan *plan, const gsrt_workload *workload, uint32_t stage, uint32_t member)
+{
+    const gsrt_plan_stage *s = &plan->stages[stage];
+    uint32_t first[GSRT_GROUP_RANKS_MAX + 1];
+    gsrt_plan_kv kv = {.layer_first = s->layer_first, .layer_count = s->layer_last - s->layer_first + 1};
+    gsrt_apportion(workload->head_count, s->shares, s->member_count, first);
+    if (first[member] < first[member + 1]) {
+        kv.head_first = gsrt_kv_head_of(workload, first[member]);
+        kv.head_count = gsrt_kv_head_of(workload, first[member + 1] - 1) + 1 - kv.head_first;
+    }
+    return kv;
+}
+
 uint32_t gsrt_plan_rank_count(const gsrt_plan *plan)
 {
     uint32_t count = 0;

@@ -52,6 +52,13 @@ GSRT_MUST_CHECK gsrt_status gsrt_plan_check(const gsrt_plan *plan, const gsrt_wo
 /* Stage and member of `rank`; false: it has none (spare or idle). */
 bool gsrt_plan_role_of(const gsrt_plan *plan, uint32_t rank, uint32_t *out_stage, uint32_t *out_member);
 
+/* The KV that a member holds: its layers, and the KV heads that its query heads need, which may be another's too where
+ * the query heads of one KV head are split. */
+typedef struct gsrt_plan_kv {
+    uint32_t layer_first, layer_count, head_first, head_count;
+} gsrt_plan_kv;
+gsrt_plan_kv gsrt_plan_kv_of(const gsrt_plan *plan, const gsrt_workload *workload, uint32_t stage, uint32_t member);
+
 /* One more than the highest rank that the plan names, spares included: how many ranks it needs. */
 uint32_t gsrt_plan_rank_count(const gsrt_plan *plan);
 

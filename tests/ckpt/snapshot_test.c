@@ -28,7 +28,7 @@ static gsrt_snapshot_part *make_part(uint64_t number, uint32_t first, uint32_t e
             for (cell.head = 0; cell.head < HEADS; cell.head++)
                 for (cell.block = 0; cell.block < requests[r].block_count; cell.block++) {
                     float *k, *v;
-                    gsrt_snapshot_part_add(part, &cell, &k, &v);
+                    gsrt_snapshot_cells_add(gsrt_snapshot_part_cells(part), &cell, &k, &v);
                     for (uint32_t i = 0; i < FLOATS; i++) {
                         k[i] = value_of(&cell, i);
                         v[i] = -k[i];
