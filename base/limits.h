@@ -26,14 +26,15 @@
 #define GSRT_HEAD_DIM_MAX 512           /* elements of one attention head */
 
 /* work */
-#define GSRT_REQUEST_COUNT_MAX 4096        /* requests of one scenario */
-#define GSRT_PROMPT_BYTES_MAX (4u << 20)   /* prompt text of one request */
-#define GSRT_BATCH_ROWS_MAX 512            /* rows (tokens) of one step: the prefill block that caches well */
-#define GSRT_BATCH_SEQUENCES_MAX 256       /* requests of one step */
-#define GSRT_KV_BLOCK_COUNT_MAX (1u << 24) /* KV blocks of one rank */
-#define GSRT_SHARE_MAX 1000000             /* one share of a split */
-#define GSRT_SPIN_US_MAX 1000000           /* microseconds that a waiting rank spins at most */
-#define GSRT_KV_BLOCK_POSITIONS 64         /* positions of one KV block = of one canonical attention block */
+#define GSRT_REQUEST_COUNT_MAX 4096         /* requests of one scenario */
+#define GSRT_PROMPT_BYTES_MAX (4u << 20)    /* prompt text of one request */
+#define GSRT_BATCH_ROWS_MAX 512             /* rows (tokens) of one step: the prefill block that caches well */
+#define GSRT_BATCH_SEQUENCES_MAX 256        /* requests of one step */
+#define GSRT_KV_BLOCK_COUNT_MAX (1u << 24)  /* KV blocks of one rank */
+#define GSRT_REPLICA_BYTES_MAX (1ull << 30) /* KV that a rank keeps as a replica, its own open requests' included */
+#define GSRT_SHARE_MAX 1000000              /* one share of a split */
+#define GSRT_SPIN_US_MAX 1000000            /* microseconds that a waiting rank spins at most */
+#define GSRT_KV_BLOCK_POSITIONS 64          /* positions of one KV block = of one canonical attention block */
 
 /* messages */
 #define GSRT_BODY_BYTES_MAX (1u << 20)      /* msgpack body of one envelope */

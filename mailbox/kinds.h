@@ -67,7 +67,10 @@
     K(SNAPSHOT_PART, 79, snapshot_part, WIRE)                                                                          \
     K(RESTORE, 80, restore, WIRE)                                                                                      \
     K(CELLS, 81, cells, WIRE)                                                                                          \
-    K(KEPT, 82, kept, WIRE)
+    K(KEPT, 82, kept, WIRE)                                                                                            \
+    K(FORGET, 83, forget, WIRE)                                                                                        \
+    K(GATHER, 84, gather, LOCAL)                                                                                       \
+    K(GATHERED, 85, gathered, LOCAL)
 
 /* a call, a monitor or a link has ended: subject is gone. call = of the open call that ends with it, 0 for a monitor */
 #define GSRT_FIELDS_DOWN(F) F(u64, subject, 0) F(u64, call, 0) F(u32, reason, 0)
@@ -116,8 +119,9 @@
     F(u32, epoch, 0) F(u32, leader, GSRT_RANK_COUNT_MAX) F(u32s, incarnations, GSRT_RANK_COUNT_MAX)
 /* the leader's root -> all roots: a drill, nothing is to pass between ranks of different sides[rank] for a while */
 #define GSRT_FIELDS_CUT_OFF(F) F(u32s, sides, GSRT_RANK_COUNT_MAX) F(u32, duration_ms, GSRT_DRILL_MS_MAX)
-/* a root -> the leader's root: this rank has begun that view, and nothing of the one before still runs here */
-#define GSRT_FIELDS_PRESENT(F) F(u32, rank, GSRT_RANK_COUNT_MAX) F(u32, epoch, 0)
+/* a root -> the leader's root: this rank has begun that view, and nothing of the one before still runs here; what its
+ * replica holds (ckpt/holdings.h). From the leader it is a question. */
+#define GSRT_FIELDS_PRESENT(F) F(u32, rank, GSRT_RANK_COUNT_MAX) F(u32, epoch, 0) F(u32s, held, GSRT_BODY_BYTES_MAX / 8)
 
 /* leader -> every node: the run is over */
 #define GSRT_FIELDS_END(F) F(u32, exit_code, 255)
@@ -125,7 +129,8 @@
 #define GSRT_FIELDS_VERDICT(F) F(u32, exit_code, 255)
 
 /* leader -> every node: where the run directory is, the plan of this view (placement/fallback.h: gsrt_plan_carrier),
- * and the snapshot that it begins from (ckpt/snapshot.h); 0: none */
+ * the snapshot that it begins from (ckpt/snapshot.h; 0: none), the rank on which each rank keeps a copy of its KV
+ * (empty: nowhere; UINT32_MAX: none), and who gives whom which cells first (ckpt/holdings.h: gsrt_transfer) */
 #define GSRT_FIELDS_START(F)                                                                                           \
     F(text, directory, 4096)                                                                                           \
     F(u32s, layers, 2 * GSRT_STAGE_COUNT_MAX)                                                                          \
@@ -134,7 +139,9 @@
     F(u32s, shares, GSRT_RANK_COUNT_MAX)                                                                               \
     F(u32s, spares, GSRT_RANK_COUNT_MAX)                                                                               \
     F(u32, exchange, 255)                                                                                              \
-    F(u64, snapshot, 0)
+    F(u64, snapshot, 0)                                                                                                \
+    F(u32s, second_places, GSRT_RANK_COUNT_MAX)                                                                        \
+    F(u32s, transfers, GSRT_BODY_BYTES_MAX / 8)
 /* every node -> leader, in answer: its part is loaded (region: its address, or nobody), or why not (exit_code != 0) */
 #define GSRT_FIELDS_READY(F)                                                                                           \
     F(u32, rank, GSRT_RANK_COUNT_MAX) F(u64, region, 0) F(u32, exit_code, 255) F(text, why, 2048)
@@ -159,6 +166,10 @@
     F(u64, packed, 0)                                                                                                  \
     F(u64, pack_ns, 0)                                                                                                 \
     F(u64, load_ns, 0)                                                                                                 \
+    F(u64, kv_streamed, 0)                                                                                             \
+    F(u64, kv_gathered, 0)                                                                                             \
+    F(u64, kv_held, 0)                                                                                                 \
+    F(u64, kv_left_out, 0)                                                                                             \
     F(u64, messages_sent, 0)                                                                                           \
     F(u64, messages_received, 0)                                                                                       \
     F(text, backend_kind, 32)                                                                                          \
@@ -247,6 +258,12 @@
  * it had no room for them */
 #define GSRT_FIELDS_KEPT(F)                                                                                            \
     F(u32, request, GSRT_REQUEST_COUNT_MAX) F(u32, block_count, GSRT_CONTEXT_MAX) F(boolean, is_full, 0)
+/* gateway -> every replica: these requests are over */
+#define GSRT_FIELDS_FORGET(F) F(u32s, requests, GSRT_REQUEST_COUNT_MAX)
+/* root -> replica: the transfers of a START; answered by GATHERED when this rank has been given all that it was to be
+ */
+#define GSRT_FIELDS_GATHER(F) F(u32s, transfers, GSRT_BODY_BYTES_MAX / 8)
+#define GSRT_FIELDS_GATHERED(F) F(u32, epoch, 0)
 /* scheduler -> gateway */
 #define GSRT_FIELDS_TOKEN(F)                                                                                           \
     F(u32, request, GSRT_REQUEST_COUNT_MAX)                                                                            \
