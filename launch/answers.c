@@ -188,6 +188,14 @@ static gsrt_status end_answer(gsrt_answers *a, uint32_t request, uint32_t reason
     return gsrt_utf8_flush(&answer->utf8, &answer->text);
 }
 
+uint32_t gsrt_answer_restorable(const gsrt_answer *answer)
+{
+    uint32_t position_count = answer->prompt_count + answer->token_count;
+    /* the last position has never been computed; the one before it gave the last known token */
+    uint32_t left = answer->token_count > 0 ? 2 : 1;
+    return position_count > left ? (position_count - left) / GSRT_KV_BLOCK_POSITIONS : 0;
+}
+
 gsrt_status gsrt_answers_finished(gsrt_answers *a, const gsrt_msg_finished *finished)
 {
     if (finished->request >= a->scenario->request_count || a->items[finished->request].finish != 0)

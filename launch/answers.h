@@ -57,6 +57,9 @@ GSRT_MUST_CHECK gsrt_status gsrt_answers_restore(gsrt_answers *answers, const ch
 /* Give the terminal what it has not got yet. GSRT_OK | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt_answers_show(gsrt_answers *answers);
 GSRT_MUST_CHECK gsrt_status gsrt_answers_finished(gsrt_answers *answers, const gsrt_msg_finished *finished);
+/* Leading whole blocks of KV that a view need not compute again, if somebody holds them: what is left shows the last
+ * known token's logits once more. */
+uint32_t gsrt_answer_restorable(const gsrt_answer *answer);
 /* Raw logits f32 [positions_count, vocab]. */
 GSRT_MUST_CHECK gsrt_status gsrt_answers_logits(gsrt_answers *answers, const gsrt_msg_logits *message,
                                                 const gsrt_payload *payload);

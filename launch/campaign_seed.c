@@ -244,6 +244,7 @@ static bool lacks_quorum(const seed_run *s, char *why, size_t why_bytes)
 static uint32_t actors_of(const gsrt_rank *r)
 {
     uint32_t count = 2; /* root and member */
+    count += r->replica_actor != GSRT_NOBODY;
     count += r->device_actor != GSRT_NOBODY;
     count += r->region != GSRT_NOBODY;
     count += r->gateway != GSRT_NOBODY;

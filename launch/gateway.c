@@ -1,7 +1,9 @@
 #include "launch/gateway.h"
 
+#include "actors/courier.h"
 #include "launch/healing.h"
 #include "launch/options.h"
+#include "launch/replicas.h"
 #include "launch/snapshots.h"
 
 #include <stdlib.h>
@@ -29,6 +31,7 @@ typedef struct gateway {
     held *held; /* [held_capacity]; owned */
     uint32_t held_count, held_capacity;
     uint64_t snapshot, snapshot_next; /* what the view begins from, 0: nothing; and the number of the next one */
+    uint32_t *restored;               /* [request_count] blocks that are not computed again; owned */
     uint32_t *spared;                 /* [request_count] of the known ones, not computed again; owned */
     uint32_t *known;                  /* [request_count] tokens that had been emitted before this view; owned */
     bool is_emitting;                 /* this view has begun to emit */
@@ -100,12 +103,39 @@ static gsrt_status ask_if_all_ended(gsrt_actor *self, gateway *g)
     return answers->finished_count == answers->scenario->request_count ? ask_for_accounts(self, g) : GSRT_OK;
 }
 
+/* The replicas of these requests are of no use any more. */
+static gsrt_status forget(gsrt_actor *self, const gateway *g, const uint32_t *requests, uint32_t count)
+{
+    gsrt_msg_forget message = {.requests = requests, .requests_count = count};
+    gsrt_status status = GSRT_OK;
+    for (uint32_t rank = 0; rank < gsrt_node_rank_count(gsrt_node_of(self)) && status == GSRT_OK; rank++) {
+        if (g->options.replicas->is_on && gsrt_rank_is_member(g->options.rank, rank))
+            status = gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_REPLICA, 0, rank), GSRT_KIND_FORGET,
+                                       &message, NULL);
+    }
+    return status;
+}
+
+/* Those that ended in earlier views: whoever led them may not have come to tell. */
+static gsrt_status forget_ended(gsrt_actor *self, const gateway *g)
+{
+    const gsrt_answers *answers = g->options.answers;
+    uint32_t ended[GSRT_REQUEST_COUNT_MAX], count = 0;
+    for (uint32_t i = 0; i < answers->scenario->request_count; i++) {
+        if (answers->items[i].finish != 0)
+            ended[count++] = i;
+    }
+    return count == 0 ? GSRT_OK : forget(self, g, ended, count);
+}
+
 static gsrt_status on_finished(gsrt_actor *self, gateway *g, const gsrt_msg_finished *finished)
 {
     gsrt_answers *answers = g->options.answers;
     if (finished->request < answers->scenario->request_count && answers->items[finished->request].finish != 0)
-        return GSRT_OK; /* whoever led before had ended it, and was not seen to (begin_emitting) */
+        return forget(self, g, &finished->request, 1); /* whoever led before had ended it (begin_emitting) */
     gsrt_status status = gsrt_answers_finished(answers, finished);
+    if (status == GSRT_OK)
+        status = forget(self, g, &finished->request, 1);
     return status == GSRT_OK ? ask_if_all_ended(self, g) : status;
 }
 
@@ -199,6 +229,7 @@ static gsrt_status submit_all(gsrt_actor *self, gateway *g)
                                   .prompt_count = answer->prompt_count,
                                   .known = answer->tokens,
                                   .known_count = answer->token_count,
+                                  .restored = g->restored[i] * GSRT_KV_BLOCK_POSITIONS,
                                   .max_tokens = request->max_tokens,
                                   .temperature = request->temperature,
                                   .top_k = request->top_k,
@@ -206,10 +237,8 @@ static gsrt_status submit_all(gsrt_actor *self, gateway *g)
                                   .seed = request->seed,
                                   .is_ignoring_eos = request->is_ignoring_eos,
                                   .is_logits_wanted = answers->logits != NULL};
-        if (answers->logits == NULL) /* every row is wanted in the file, which may have been lost */
-            submit.restored = gsrt_snapshots_restorable(
-                g->options.snapshots, i, answer->prompt_count + answer->token_count, answer->token_count);
-        g->options.snapshots->report.restored_positions += submit.restored;
+        *(g->options.replicas->restored[i] > 0 ? &g->options.replicas->report.restored_positions
+                                               : &g->options.snapshots->report.restored_positions) += submit.restored;
         if (submit.restored >= answer->prompt_count) /* as the scheduler counts them */
             g->spared[i] = submit.restored + 1 - answer->prompt_count;
         if (answer->submitted_ns == 0)
@@ -283,6 +312,8 @@ static gsrt_status begin(gsrt_actor *self, gateway *g)
     gsrt_healing_ready(g->options.healing);
     if (status == GSRT_OK)
         status = look_at_faults(self, g);
+    if (status == GSRT_OK)
+        status = forget_ended(self, g);
     return status == GSRT_OK ? submit_all(self, g) : status;
 }
 
@@ -317,7 +348,28 @@ static gsrt_status choose_plan(gsrt_actor *self, gateway *g)
     gsrt_status status = gsrt_plan_without(rank->scenario->plan, is_there, rank_count, &g->plan, &way);
     if (status == GSRT_OK)
         status = gsrt_plan_check(g->plan, rank->loaded->workload, rank_count, rank->scenario->file, g->options.diag);
+    if (status == GSRT_OK)
+        gsrt_replicas_begin(g->options.replicas, g->plan, rank->holdings, is_there);
     return status == GSRT_OK ? gsrt_healing_lead(g->options.healing, g->plan, way, g->options.diag) : status;
+}
+
+/* Which blocks of each open request need not be computed again: those of the snapshot, or of replicas where they have
+ * more. */
+static gsrt_status choose_restored(const gateway *g)
+{
+    const gsrt_answers *answers = g->options.answers;
+    gsrt_status status = GSRT_OK;
+    for (uint32_t i = 0; i < answers->scenario->request_count && status == GSRT_OK; i++) {
+        const gsrt_answer *answer = &answers->items[i];
+        /* every row is wanted in the file of logits, which may have been lost */
+        uint32_t block_max = answer->finish != 0 || answers->logits != NULL ? 0 : gsrt_answer_restorable(answer);
+        uint32_t from_disk = gsrt_snapshots_blocks(g->options.snapshots, i), from_replicas;
+        from_disk = from_disk < block_max ? from_disk : block_max;
+        status = gsrt_replicas_restore(g->options.replicas, i, block_max, from_disk, &from_replicas);
+        if (status == GSRT_OK)
+            g->restored[i] = from_replicas > 0 ? from_replicas : from_disk;
+    }
+    return status;
 }
 
 static gsrt_status say_start(gsrt_actor *self, const gateway *g)
@@ -325,6 +377,7 @@ static gsrt_status say_start(gsrt_actor *self, const gateway *g)
     gsrt_plan_carrier *carrier = malloc(sizeof *carrier);
     if (carrier == NULL)
         return GSRT_ENOMEM;
+    const gsrt_replicas *replicas = g->options.replicas;
     gsrt_plan_pack(g->plan, carrier);
     gsrt_msg_start start = {.directory = gsrt_span_of_text(g->options.directory),
                             .layers = carrier->layers,
@@ -338,7 +391,11 @@ static gsrt_status say_start(gsrt_actor *self, const gateway *g)
                             .spares = carrier->spares,
                             .spares_count = carrier->spare_count,
                             .exchange = carrier->exchange,
-                            .snapshot = g->snapshot};
+                            .snapshot = g->snapshot,
+                            .second_places = replicas->second_places,
+                            .second_places_count = replicas->is_on ? replicas->rank_count : 0,
+                            .transfers = (const uint32_t *)(const void *)replicas->transfers.data,
+                            .transfers_count = (uint32_t)(replicas->transfers.len / sizeof(uint32_t))};
     gsrt_status status = send_to_members(self, g, GSRT_KIND_START, &start);
     free(carrier);
     return status;
@@ -353,17 +410,22 @@ static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
     g->regions = calloc(gsrt_node_rank_count(node), sizeof *g->regions);
     g->known = calloc(g->options.answers->scenario->request_count, sizeof *g->known);
     g->spared = calloc(g->options.answers->scenario->request_count, sizeof *g->spared);
-    gsrt_status status =
-        g->regions == NULL || g->known == NULL || g->spared == NULL ? GSRT_ENOMEM : choose_plan(self, g);
+    g->restored = calloc(g->options.answers->scenario->request_count, sizeof *g->restored);
+    gsrt_status status = g->regions == NULL || g->known == NULL || g->spared == NULL || g->restored == NULL
+                             ? GSRT_ENOMEM
+                             : choose_plan(self, g);
     if (status == GSRT_OK) /* there is none before the first token */
         status = gsrt_snapshots_find(g->options.snapshots, g->options.answers->token_total > 0, &g->snapshot,
                                      &g->snapshot_next);
+    if (status == GSRT_OK)
+        status = choose_restored(g);
     if (status == GSRT_OK)
         status = say_start(self, g);
     if (status != GSRT_OK) {
         free(g->regions);
         free(g->known);
         free(g->spared);
+        free(g->restored);
         g->plan = gsrt_plan_free(g->plan);
     }
     return status;
@@ -413,6 +475,7 @@ static void stop(gsrt_actor *self, void *state, uint32_t reason)
     free(g->held);
     free(g->known);
     free(g->spared);
+    free(g->restored);
     g->plan = gsrt_plan_free(g->plan);
 }
 

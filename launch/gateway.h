@@ -33,6 +33,7 @@ typedef struct gsrt_gateway_options {
     gsrt_status (*begin_emitting)(void *arg, gsrt_diag *diag);
     void (*on_done)(void *arg);       /* all is known: make the report, and say VERDICT to the root */
     struct gsrt_snapshots *snapshots; /* found, and made */
+    struct gsrt_replicas *replicas;   /* where they are, and what is restored from them */
     struct gsrt_healing *healing;     /* told what happens; does what faults are due */
     void *arg;                        /* of the three functions */
 } gsrt_gateway_options;

@@ -249,7 +249,9 @@ static void estimate(const gsrt_healing *h, gsrt_heal_question *question)
         const gsrt_answer *answer = &answers->items[i];
         if (answer->finish != 0)
             continue;
-        rows += answer->prompt_count + answer->token_count;
+        uint64_t positions = answer->prompt_count + answer->token_count;
+        bool is_held = h->options.scenario->is_replicating && positions > GSRT_KV_BLOCK_POSITIONS;
+        rows += is_held ? GSRT_KV_BLOCK_POSITIONS : positions; /* the replicas have the rest */
         uint32_t left = answer->max_tokens - answer->token_count;
         question->steps_left = left > question->steps_left ? left : question->steps_left;
     }

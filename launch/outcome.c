@@ -21,6 +21,7 @@ uint64_t gsrt_outcome_clock_ns(void)
 
 gsrt_status gsrt_outcome_prepare(gsrt_outcome *o, gsrt_diag *diag)
 {
+    gsrt_replicas_init(&o->replicas, o->scenario->is_replicating, o->loaded->workload, o->hosts, o->rank_count);
     return gsrt_answers_init(&o->answers, o->scenario, o->loaded, diag);
 }
 
@@ -33,7 +34,8 @@ static gsrt_status write_beginning(gsrt_outcome *o, gsrt_diag *diag)
         status = gsrt_run_directory_write(o->directory, "scenario.yaml", gsrt_buffer_span(&text), diag);
     gsrt_buffer_reset(&text);
     if (status == GSRT_OK)
-        status = gsrt_report_write_plan_json(o->scenario->plan, o->loaded->workload, o->rank_count, o->hosts, &text);
+        status = gsrt_report_write_plan_json(o->scenario->plan, o->loaded->workload, o->rank_count, o->hosts,
+                                             o->scenario->is_replicating, &text);
     if (status == GSRT_OK)
         status = gsrt_run_directory_write(o->directory, "plan.json", gsrt_buffer_span(&text), diag);
     gsrt_buffer_fini(&text);
@@ -221,6 +223,7 @@ gsrt_status gsrt_outcome_begin_emitting(gsrt_outcome *o, uint64_t now_ns, gsrt_d
 void gsrt_outcome_fini(gsrt_outcome *o)
 {
     gsrt_snapshots_fini(&o->snapshots);
+    gsrt_replicas_fini(&o->replicas);
     o->answers.sink = gsrt_tokens_free(o->answers.sink);
     o->answers.logits = gsrt_logits_file_free(o->answers.logits);
     if (o->answers.items != NULL)
@@ -325,6 +328,10 @@ static void report_rank(const gsrt_outcome *o, uint32_t rank, gsrt_report_rank *
                               .packed_bytes = f->packed,
                               .pack_ms = (double)f->pack_ns / 1e6,
                               .load_ms = (double)f->load_ns / 1e6,
+                              .kv_streamed_bytes = f->kv_streamed,
+                              .kv_gathered_bytes = f->kv_gathered,
+                              .kv_held_bytes = f->kv_held,
+                              .kv_left_out = f->kv_left_out,
                               .messages_sent = f->messages_sent,
                               .messages_received = f->messages_received};
 }
@@ -415,6 +422,7 @@ int gsrt_outcome_conclude(gsrt_outcome *o, int exit_code, const char *error)
         .requests = requests,
         .request_count = o->scenario->request_count,
         .snapshots = o->snapshots.directory == NULL ? NULL : &o->snapshots.report,
+        .replicas = o->replicas.is_on ? &o->replicas.report : NULL,
         .failures = o->failures,
         .failure_count = o->failure_count,
         .plan = o->scenario->plan,

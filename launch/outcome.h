@@ -11,6 +11,7 @@
 #include "launch/answers.h"
 #include "launch/gateway.h"
 #include "launch/options.h"
+#include "launch/replicas.h"
 #include "launch/run_directory.h"
 #include "launch/snapshots.h"
 
@@ -27,6 +28,7 @@ typedef struct gsrt_outcome {
     uint32_t rank_count;
     gsrt_scheduler_facts scheduler_facts;
     gsrt_snapshots snapshots;
+    gsrt_replicas replicas;
     const char *const *hosts;             /* [rank_count]; borrowed; NULL: unknown */
     uint64_t start_ns, ready_ns, done_ns; /* of the world's clock */
     const char *ucx;                      /* lane in use, for the report; NULL: none */

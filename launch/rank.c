@@ -11,7 +11,10 @@
 /* A device that has not run out of jobs by then is broken; sized for the largest step on the slowest machine. */
 #define DRAIN_TIMEOUT_NS (600ull * 1000 * 1000 * 1000)
 
-enum { ASK_MS = 20 }; /* between two questions of a leader to those that are not present */
+enum {
+    ASK_MS = 20,                        /* between two questions of a leader to those that are not present */
+    HELD_MAX = GSRT_BODY_BYTES_MAX / 8, /* numbers of a PRESENT */
+};
 
 static gsrt_address role_of_device(const gsrt_rank *r)
 {
@@ -107,9 +110,12 @@ void gsrt_rank_read_facts(const gsrt_rank *r, gsrt_msg_facts *out)
 {
     gsrt_node_facts node;
     gsrt_device_facts device = {.kind = "none", .name = "none"};
+    gsrt_replica_facts replica = {0};
     gsrt_node_read_facts(r->node, &node);
     if (r->device != NULL)
         gsrt_device_read_facts(r->device, &device);
+    if (r->replica != NULL)
+        gsrt_replica_read_facts(r->replica, &replica);
     const gsrt_region_facts *region = &r->region_facts;
     bool is_real = !r->options.is_twin; /* in the twin nothing of this process and its clock may show */
     *out = (gsrt_msg_facts){.rank = gsrt_node_rank(r->node),
@@ -130,6 +136,10 @@ void gsrt_rank_read_facts(const gsrt_rank *r, gsrt_msg_facts *out)
                             .packed = device.packed_bytes,
                             .pack_ns = is_real ? device.pack_ns : 0,
                             .load_ns = r->options.load_ns,
+                            .kv_streamed = region->streamed_bytes,
+                            .kv_gathered = r->gathered_bytes,
+                            .kv_held = replica.bytes_highest,
+                            .kv_left_out = replica.left_out,
                             .messages_sent = node.messages_sent,
                             .messages_received = node.messages_received,
                             .backend_kind = gsrt_span_of_text(device.kind),
@@ -175,7 +185,16 @@ static gsrt_status start_links(gsrt_actor *self, gsrt_rank *r)
 static gsrt_status tell_present(gsrt_actor *self, const gsrt_rank *r, uint32_t rank)
 {
     gsrt_msg_present present = {.rank = gsrt_node_rank(r->node), .epoch = r->epoch};
-    gsrt_status status = gsrt_send(self, role_of_root(rank), GSRT_KIND_PRESENT, &present, NULL);
+    gsrt_buffer held;
+    gsrt_status status = GSRT_OK;
+    gsrt_buffer_init(&held, SIZE_MAX / 2);
+    if (r->replica != NULL && rank == r->leader)
+        status = gsrt_replica_tell(r->replica, HELD_MAX, &held);
+    present.held = (const uint32_t *)(const void *)held.data;
+    present.held_count = (uint32_t)(held.len / sizeof *present.held);
+    if (status == GSRT_OK)
+        status = gsrt_send(self, role_of_root(rank), GSRT_KIND_PRESENT, &present, NULL);
+    gsrt_buffer_fini(&held);
     return status == GSRT_EFULL ? GSRT_OK : status;
 }
 
@@ -213,9 +232,12 @@ static gsrt_status on_view(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_view *
     memcpy(r->incarnations, view->incarnations, view->incarnations_count * sizeof *r->incarnations);
     end_old(self, &r->gateway);
     gsrt_status status = gsrt_role_bind(r->node, role_of_root(gsrt_node_rank(r->node)), r->root);
+    if (status == GSRT_OK && r->replica != NULL)
+        status = gsrt_role_bind(r->node, gsrt_address_of_role(GSRT_ROLE_REPLICA, 0, gsrt_node_rank(r->node)),
+                                r->replica_actor);
     if (status == GSRT_OK)
         status = start_links(self, r);
-    r->drain_call = 0;
+    r->drain_call = r->gather_call = 0;
     if (status == GSRT_OK && r->leader == gsrt_node_rank(r->node))
         status = gsrt_timer_start(self, ASK_MS * 1000000ull, r->epoch, NULL);
     if (status != GSRT_OK || r->device_actor == GSRT_NOBODY)
@@ -237,8 +259,12 @@ static gsrt_status on_present(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_pre
     if (present->rank != gsrt_node_rank(r->node) && present->rank == r->leader)
         return present->epoch == r->epoch && r->drain_call == 0 && r->region == GSRT_NOBODY ? say_present(self, r)
                                                                                             : GSRT_OK;
-    if (present->epoch > r->present_epoch[present->rank])
+    if (present->epoch >= r->present_epoch[present->rank]) {
         r->present_epoch[present->rank] = present->epoch;
+        if (r->holdings != NULL &&
+            gsrt_holdings_note(r->holdings, present->rank, present->held, present->held_count) == GSRT_ENOMEM)
+            return GSRT_ENOMEM;
+    }
     if (r->leader != gsrt_node_rank(r->node) || r->gateway != GSRT_NOBODY || r->epoch == 0)
         return GSRT_OK;
     for (uint32_t rank = 0; rank < rank_count; rank++) {
@@ -286,27 +312,30 @@ static gsrt_status take_plan(gsrt_rank *r, const gsrt_msg_start *start, gsrt_dia
     return gsrt_plan_check(plan, r->loaded->workload, gsrt_node_rank_count(r->node), r->scenario->file, diag);
 }
 
-static gsrt_status start_region(gsrt_actor *self, gsrt_rank *r)
+static gsrt_status start_region(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_start *start)
 {
-    gsrt_region_options options = {.lowered = r->part->lowered,
-                                   .plan = r->plan,
-                                   .stage = r->stage,
-                                   .member = r->member,
-                                   .weights = r->loaded->weights,
-                                   .kv = r->part->kv,
-                                   .workspace = r->part->workspace,
-                                   .rows_max = GSRT_BATCH_ROWS_MAX,
-                                   .vocab_count = r->loaded->workload->vocab_count,
-                                   .directory =
-                                       r->options.is_twin || r->scenario->snapshot_tokens == 0 ? NULL : r->directory,
-                                   .snapshot = r->snapshot,
-                                   .facts = &r->region_facts};
+    uint32_t rank = gsrt_node_rank(r->node);
+    gsrt_region_options options = {
+        .lowered = r->part->lowered,
+        .plan = r->plan,
+        .stage = r->stage,
+        .member = r->member,
+        .weights = r->loaded->weights,
+        .kv = r->part->kv,
+        .workspace = r->part->workspace,
+        .rows_max = GSRT_BATCH_ROWS_MAX,
+        .vocab_count = r->loaded->workload->vocab_count,
+        .directory = r->options.is_twin || r->scenario->snapshot_tokens == 0 ? NULL : r->directory,
+        .snapshot = r->snapshot,
+        .replica = r->replica,
+        .second_place = rank < start->second_places_count ? start->second_places[rank] : GSRT_NO_PLACE,
+        .facts = &r->region_facts};
     gsrt_status status = gsrt_region_actor_start(r->node, &options, &r->region);
     return status == GSRT_OK ? gsrt_monitor(self, r->region) : status;
 }
 
 /* Take the part that the plan gives to this rank, if it gives one. */
-static gsrt_status take_part(gsrt_actor *self, gsrt_rank *r, gsrt_diag *diag)
+static gsrt_status take_part(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_start *start, gsrt_diag *diag)
 {
     bool is_first = r->device_actor == GSRT_NOBODY;
     r->has_role = gsrt_plan_role_of(r->plan, gsrt_node_rank(r->node), &r->stage, &r->member);
@@ -320,7 +349,7 @@ static gsrt_status take_part(gsrt_actor *self, gsrt_rank *r, gsrt_diag *diag)
         status = gsrt_monitor(self, r->device_actor);
     if (status == GSRT_OK)
         status = gsrt_parts_take(&r->parts, r->plan, r->stage, r->member, &r->part);
-    return status == GSRT_OK ? start_region(self, r) : status;
+    return status == GSRT_OK ? start_region(self, r, start) : status;
 }
 
 static void set_directory(gsrt_rank *r, gsrt_span path)
@@ -349,26 +378,42 @@ static gsrt_status open_snapshot(gsrt_rank *r, const gsrt_msg_start *start, gsrt
     return gsrt_snapshot_open(r->directory, start->snapshot, false, &r->snapshot, diag);
 }
 
-static gsrt_status on_start(gsrt_actor *self, gsrt_rank *r, const gsrt_message *message)
+static gsrt_status say_ready(gsrt_actor *self, const gsrt_rank *r, gsrt_status status, const char *why)
 {
-    gsrt_diag diag = {0};
-    if (r->region != GSRT_NOBODY || r->drain_call != 0)
-        return GSRT_OK; /* refused: this view has been started */
-    gsrt_status status = open_files(r, message->body, &diag);
-    if (status == GSRT_OK)
-        status = take_plan(r, message->body, &diag);
-    if (status == GSRT_OK)
-        status = open_snapshot(r, message->body, &diag);
-    if (status == GSRT_OK)
-        status = take_part(self, r, &diag);
-    if (status != GSRT_OK && diag.status == GSRT_OK)
-        status = gsrt_diag_set(&diag, status, r->scenario->file, NULL, "rank %u cannot start its part: %s",
-                               gsrt_node_rank(r->node), gsrt_status_text(status));
     gsrt_msg_ready ready = {.rank = gsrt_node_rank(r->node),
                             .region = r->region,
                             .exit_code = (uint32_t)gsrt_exit_code(status),
-                            .why = gsrt_span_of_text(diag.text)};
-    return gsrt_send(self, message->from, GSRT_KIND_READY, &ready, NULL);
+                            .why = gsrt_span_of_text(why)};
+    return gsrt_send(self, r->starter, GSRT_KIND_READY, &ready, NULL);
+}
+
+/* Only then the region may be told to restore what other ranks hold. */
+static gsrt_status gather(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_start *start)
+{
+    gsrt_msg_gather message = {.transfers = start->transfers, .transfers_count = start->transfers_count};
+    return gsrt_call(self, r->replica_actor, GSRT_KIND_GATHER, &message, NULL, DRAIN_TIMEOUT_NS, &r->gather_call);
+}
+
+static gsrt_status on_start(gsrt_actor *self, gsrt_rank *r, const gsrt_message *message)
+{
+    gsrt_diag diag = {0};
+    const gsrt_msg_start *start = message->body;
+    if (r->region != GSRT_NOBODY || r->drain_call != 0 || r->gather_call != 0)
+        return GSRT_OK; /* refused: this view has been started */
+    r->starter = message->from;
+    gsrt_status status = open_files(r, start, &diag);
+    if (status == GSRT_OK)
+        status = take_plan(r, start, &diag);
+    if (status == GSRT_OK)
+        status = open_snapshot(r, start, &diag);
+    if (status == GSRT_OK)
+        status = take_part(self, r, start, &diag);
+    if (status != GSRT_OK && diag.status == GSRT_OK)
+        status = gsrt_diag_set(&diag, status, r->scenario->file, NULL, "rank %u cannot start its part: %s",
+                               gsrt_node_rank(r->node), gsrt_status_text(status));
+    if (status == GSRT_OK && start->transfers_count > 0 && r->replica != NULL)
+        return gather(self, r, start);
+    return say_ready(self, r, status, diag.text);
 }
 
 /* ---- the root actor ---- */
@@ -430,9 +475,9 @@ static void on_cut_off(const gsrt_rank *r, const gsrt_msg_cut_off *cut_off)
 
 static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
 {
-    (void)self;
-    *(gsrt_rank **)state = *(gsrt_rank *const *)arg;
-    return GSRT_OK;
+    gsrt_rank *r = *(gsrt_rank *const *)arg;
+    *(gsrt_rank **)state = r;
+    return r->replica == NULL ? GSRT_OK : gsrt_monitor(self, r->replica_actor);
 }
 
 /* An actor of this rank has ended by itself, or its device does not answer: this process is no good any more. */
@@ -440,8 +485,9 @@ static bool is_fatal(const gsrt_rank *r, const gsrt_message *message)
 {
     gsrt_address subject = ((const gsrt_msg_down *)message->body)->subject;
     if (message->call != 0)
-        return message->call == r->drain_call && ((const gsrt_msg_down *)message->body)->reason != GSRT_EXIT_EPOCH;
-    return subject == r->region || subject == r->gateway || subject == r->device_actor;
+        return (message->call == r->drain_call || message->call == r->gather_call) &&
+               ((const gsrt_msg_down *)message->body)->reason != GSRT_EXIT_EPOCH;
+    return subject == r->region || subject == r->gateway || subject == r->device_actor || subject == r->replica_actor;
 }
 
 static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
@@ -453,6 +499,9 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
     } else if (message->kind == GSRT_KIND_DRAINED && message->call == r->drain_call) {
         r->drain_call = 0;
         status = say_present(self, r);
+    } else if (message->kind == GSRT_KIND_GATHERED && message->call == r->gather_call) {
+        r->gather_call = 0;
+        status = say_ready(self, r, GSRT_OK, "");
     } else if (message->kind == GSRT_KIND_PRESENT) {
         status = on_present(self, r, message->body);
     } else if (message->kind == GSRT_KIND_TIMER) {
@@ -489,6 +538,22 @@ static const gsrt_behaviour root_behaviour = {
 
 /* ---- life ---- */
 
+static gsrt_status start_replica(gsrt_rank *r)
+{
+    const gsrt_workload *w = r->loaded->workload;
+    r->shape = (gsrt_snapshot_shape){
+        .layer_count = w->layer_count, .kv_head_count = w->kv_head_count, .head_dim = w->head_dim};
+    if (!r->scenario->is_replicating)
+        return GSRT_OK;
+    r->replica = gsrt_replica_create(&r->shape, GSRT_REPLICA_BYTES_MAX);
+    r->holdings = gsrt_holdings_create(&r->shape, gsrt_node_rank_count(r->node));
+    if (r->replica == NULL || r->holdings == NULL)
+        return GSRT_ENOMEM;
+    gsrt_replica_actor_options options = {
+        .replica = r->replica, .shape = &r->shape, .gathered_bytes = &r->gathered_bytes};
+    return gsrt_replica_actor_start(r->node, &options, &r->replica_actor);
+}
+
 gsrt_status gsrt_rank_start(gsrt_rank *r, gsrt_node *node, const gsrt_scenario *scenario, const gsrt_loaded *loaded,
                             const gsrt_rank_options *options, gsrt_diag *diag)
 {
@@ -506,7 +571,9 @@ gsrt_status gsrt_rank_start(gsrt_rank *r, gsrt_node *node, const gsrt_scenario *
     r->present_epoch = calloc(rank_count, sizeof *r->present_epoch);
     if (r->links == NULL || r->link_actors == NULL || r->incarnations == NULL || r->present_epoch == NULL)
         return GSRT_ENOMEM;
-    gsrt_status status = gsrt_node_spawn(node, &root_behaviour, &r, &r->root);
+    gsrt_status status = start_replica(r);
+    if (status == GSRT_OK)
+        status = gsrt_node_spawn(node, &root_behaviour, &r, &r->root);
     if (status == GSRT_OK)
         status = gsrt_role_bind(node, role_of_root(gsrt_node_rank(node)), r->root);
     return status;
@@ -516,6 +583,8 @@ void gsrt_rank_stop(gsrt_rank *r)
 {
     r->device = gsrt_device_free(r->device);
     r->snapshot = gsrt_snapshot_free(r->snapshot);
+    r->replica = gsrt_replica_free(r->replica);
+    r->holdings = gsrt_holdings_free(r->holdings);
     gsrt_parts_free(&r->parts);
     r->plan = gsrt_plan_free(r->plan);
     r->profile = gsrt_profile_free(r->profile);

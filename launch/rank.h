@@ -4,7 +4,8 @@
  *   VIEW (membership)      the old view's actors are ended, the device runs out of jobs: DRAIN -> DRAINED
  *   -> PRESENT to the leader's root; the leader's root waits for all members, and asks them again with a PRESENT of
  *      its own; then it has its gateway started
- *   START (gateway)        the plan of the view: take a part, start its region -> READY
+ *   START (gateway)        the plan of the view: take a part, start its region; GATHER the KV that is restored from
+ *                          other ranks' replicas -> GATHERED -> READY
  *   ROLES                  who plays which role; from here on the token's way (model/, placement/)
  *   ASK_FACTS, END         the end of a run
  *
@@ -16,6 +17,8 @@
 
 #include "backends/device_actor.h"
 #include "backends/profile.h"
+#include "ckpt/holdings.h"
+#include "ckpt/replica_actor.h"
 #include "collectives/link_actor.h"
 #include "launch/part.h"
 #include "mailbox/keepers.h"
@@ -52,6 +55,8 @@ struct gsrt_rank {
     uint32_t *incarnations;    /* [rank_count] of the members, GSRT_NOT_A_MEMBER of the others */
     uint32_t *present_epoch;   /* [rank_count] the latest view that each rank has begun, as far as it said so here */
     uint64_t drain_call;       /* 0: none is open */
+    uint64_t gather_call;      /* likewise */
+    gsrt_address starter;      /* who is told READY then */
     gsrt_address gateway;      /* on the leader, while it runs */
     gsrt_address *link_actors; /* [rank_count] */
     /* what it plays in it */
@@ -69,6 +74,11 @@ struct gsrt_rank {
     gsrt_region_facts region_facts;
     gsrt_snapshot *snapshot; /* what the view begins from; owned; NULL: nothing */
     gsrt_link_facts *links;  /* [rank_count] */
+    gsrt_snapshot_shape shape;
+    gsrt_replica *replica; /* NULL, like the next two: the scenario wants none */
+    gsrt_address replica_actor;
+    gsrt_holdings *holdings; /* on the leader: what the members said that their replicas hold */
+    uint64_t gathered_bytes;
 };
 
 /* Start the root actor on `node`. It waits for a VIEW. On error what was started is undone by gsrt_rank_stop.

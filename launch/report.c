@@ -3,6 +3,7 @@
 #include "launch/report.h"
 
 #include "placement/fallback.h"
+#include "placement/second_place.h"
 
 #include "base/json.h"
 #include "base/limits.h"
@@ -169,6 +170,10 @@ static json_t *rank_json(const gsrt_report_rank *rank)
     set_u64(&o, "gathered_bytes", rank->gathered_bytes);
     set_u64(&o, "reduced_bytes", rank->reduced_bytes);
     set_u64(&o, "packed_bytes", rank->packed_bytes);
+    set_u64(&o, "kv_streamed_bytes", rank->kv_streamed_bytes);
+    set_u64(&o, "kv_gathered_bytes", rank->kv_gathered_bytes);
+    set_u64(&o, "kv_held_bytes", rank->kv_held_bytes);
+    set_u64(&o, "kv_left_out", rank->kv_left_out);
     set_measured(&o, "pack_ms", rank->pack_ms);
     set_measured(&o, "load_ms", rank->load_ms);
     set_u64(&o, "messages_sent", rank->messages_sent);
@@ -260,6 +265,20 @@ static json_t *snapshots_json(const gsrt_report_snapshots *snapshots)
     return o.value;
 }
 
+static json_t *replicas_json(const gsrt_report *report)
+{
+    uint64_t streamed_bytes = 0, gathered_bytes = 0;
+    for (uint32_t i = 0; i < report->rank_count; i++) {
+        streamed_bytes += report->ranks[i].kv_streamed_bytes;
+        gathered_bytes += report->ranks[i].kv_gathered_bytes;
+    }
+    object o = object_start();
+    set_u64(&o, "streamed_bytes", streamed_bytes);
+    set_u64(&o, "gathered_bytes", gathered_bytes);
+    set_u64(&o, "restored_positions", report->replicas->restored_positions);
+    return o.value;
+}
+
 static json_t *report_json(const gsrt_report *report)
 {
     json_t *requests = json_array(), *ranks = json_array(), *backends = json_array(), *failures = json_array();
@@ -285,6 +304,7 @@ static json_t *report_json(const gsrt_report *report)
     set(&o, "backends", backends);
     set(&o, "failures", failures);
     set(&o, "snapshots", report->snapshots == NULL ? json_null() : snapshots_json(report->snapshots));
+    set(&o, "replicas", report->replicas == NULL ? json_null() : replicas_json(report));
     set(&o, "versions", versions_json(&report->versions));
     set(&o, "times", times_json(&report->times));
     return o.value;
@@ -364,12 +384,36 @@ static json_t *fallbacks_json(const gsrt_plan *plan, const gsrt_workload *worklo
     return all;
 }
 
+/* Who has no second place is told so, and runs. */
+static json_t *second_places_json(const gsrt_plan *plan, uint32_t rank_count, const char *const *hosts)
+{
+    bool is_there[GSRT_RANK_COUNT_MAX];
+    uint32_t places[GSRT_RANK_COUNT_MAX], stage, member;
+    json_t *all = json_array();
+    for (uint32_t rank = 0; rank < rank_count; rank++)
+        is_there[rank] = true;
+    gsrt_plan_second_places(plan, hosts, is_there, rank_count, places);
+    for (uint32_t rank = 0; rank < rank_count; rank++) {
+        if (!gsrt_plan_role_of(plan, rank, &stage, &member))
+            continue;
+        object o = object_start();
+        bool is_known = places[rank] != GSRT_NO_PLACE && hosts != NULL;
+        set_u64(&o, "rank", rank);
+        set(&o, "on", places[rank] == GSRT_NO_PLACE ? json_null() : gsrt_json_u64(places[rank]));
+        set(&o, "other_host", is_known ? json_boolean(strcmp(hosts[rank], hosts[places[rank]]) != 0) : json_null());
+        all = append(all, o.value);
+    }
+    return all;
+}
+
 gsrt_status gsrt_report_write_plan_json(const gsrt_plan *plan, const gsrt_workload *workload, uint32_t rank_count,
-                                        const char *const *hosts, gsrt_buffer *out)
+                                        const char *const *hosts, bool is_replicating, gsrt_buffer *out)
 {
     object o = {.value = plan_json(plan, workload)};
     if (rank_count > 0)
         set(&o, "fallbacks", fallbacks_json(plan, workload, rank_count, hosts));
+    if (rank_count > 0 && is_replicating)
+        set(&o, "replicas", second_places_json(plan, rank_count, hosts));
     return print_tree(o.value, out);
 }
 

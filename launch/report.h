@@ -51,6 +51,8 @@ typedef struct gsrt_report_rank {
     uint64_t rows_total, steps;
     uint64_t gathered_bytes, reduced_bytes; /* received from its group */
     uint64_t packed_bytes;
+    uint64_t kv_streamed_bytes, kv_gathered_bytes; /* to its second place; from replicas of others */
+    uint64_t kv_held_bytes, kv_left_out;           /* at most, in its replica; blocks that found no room there */
     double pack_ms, load_ms;
     uint64_t messages_sent, messages_received;
 } gsrt_report_rank;
@@ -104,6 +106,11 @@ typedef struct gsrt_report_snapshots {
     uint32_t refused_count;
 } gsrt_report_snapshots;
 
+/* Of the process that wrote the report. */
+typedef struct gsrt_report_replicas {
+    uint64_t restored_positions; /* of all requests: not computed again */
+} gsrt_report_replicas;
+
 typedef struct gsrt_report {
     int exit_code;
     const char *name;                    /* of the scenario */
@@ -120,6 +127,7 @@ typedef struct gsrt_report {
     const gsrt_report_backend *backends; /* [backend_count] */
     uint32_t backend_count;
     const gsrt_report_snapshots *snapshots; /* NULL: the scenario asks for none */
+    const gsrt_report_replicas *replicas;   /* likewise */
     const gsrt_report_failure *failures;    /* [failure_count], in the order of their numbers */
     uint32_t failure_count;
     gsrt_report_versions versions;
@@ -131,11 +139,12 @@ GSRT_MUST_CHECK gsrt_status gsrt_report_write_json(const gsrt_report *report, gs
 
 /* Append plan.json: the plan, and what it becomes when any one rank or host is lost, each checked like the plan itself
  * (placement/fallback.h), or why it is not protected against that. workload may be NULL: then without the units of each
- * member. rank_count 0: without fallbacks. hosts: [rank_count], or NULL: unknown, and only ranks are looked at. Errors
- * as above. O(ranks^2). */
+ * member. rank_count 0: without fallbacks. hosts: [rank_count], or NULL: unknown, and only ranks are looked at.
+ * is_replicating: also where the second place of each rank's KV is (placement/second_place.h). Errors as above.
+ * O(ranks^2). */
 GSRT_MUST_CHECK gsrt_status gsrt_report_write_plan_json(const gsrt_plan *plan, const gsrt_workload *workload,
                                                         uint32_t rank_count, const char *const *hosts,
-                                                        gsrt_buffer *out);
+                                                        bool is_replicating, gsrt_buffer *out);
 
 /* The line that ends every run, without a newline, exactly one of
  *     contract bitwise: kept (200 of 200 logit hashes equal the reference)

@@ -23,6 +23,7 @@ static gsrt_scenario *scenario_create(void)
     scenario->prefill_chunk = GSRT_BATCH_ROWS_MAX;
     scenario->batch_requests = 8;
     scenario->is_reusing_prefixes = true;
+    scenario->is_replicating = true;
     scenario->is_packing = true;
     scenario->is_binding = true;
     scenario->spin_us = -1;

@@ -59,6 +59,7 @@ typedef struct gsrt_scenario {
     uint32_t kv_block_count;  /* runtime.kv_blocks: default 0 = as many as the requests need */
     bool is_reusing_prefixes; /* runtime.prefix_reuse, default true */
     uint32_t snapshot_tokens; /* runtime.snapshot_tokens, default 0: none; a snapshot of the KV after so many tokens */
+    bool is_replicating;      /* runtime.kv_replicas, default true */
     bool is_packing;          /* runtime.packing, default true */
     bool is_binding;          /* runtime.binding, default true; false: threads are not bound */
     int32_t spin_us;          /* runtime.spin_us, default -1: 0 where ranks outnumber cores, else 20 */

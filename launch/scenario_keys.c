@@ -228,6 +228,7 @@ static const gsrt__field runtime_fields[] = {
     {"kv_blocks", GSRT__FIELD_U32, offsetof(gsrt_scenario, kv_block_count), 0, GSRT_KV_BLOCK_COUNT_MAX, NULL, NULL},
     {"prefix_reuse", GSRT__FIELD_BOOL, offsetof(gsrt_scenario, is_reusing_prefixes), 0, 0, NULL, NULL},
     {"snapshot_tokens", GSRT__FIELD_U32, offsetof(gsrt_scenario, snapshot_tokens), 0, GSRT_CONTEXT_MAX, NULL, NULL},
+    {"kv_replicas", GSRT__FIELD_BOOL, offsetof(gsrt_scenario, is_replicating), 0, 0, NULL, NULL},
     {"packing", GSRT__FIELD_BOOL, offsetof(gsrt_scenario, is_packing), 0, 0, NULL, NULL},
     {"binding", GSRT__FIELD_BOOL, offsetof(gsrt_scenario, is_binding), 0, 0, NULL, NULL},
     {"spin_us", GSRT__FIELD_I32, offsetof(gsrt_scenario, spin_us), -1, GSRT_SPIN_US_MAX, NULL, NULL},

@@ -157,6 +157,7 @@ static void put_runtime(printer *p, const gsrt_scenario *scenario)
     put_u64(p, "\n  kv_blocks: ", scenario->kv_block_count);
     put_bool(p, "\n  prefix_reuse: ", scenario->is_reusing_prefixes);
     put_u64(p, "\n  snapshot_tokens: ", scenario->snapshot_tokens);
+    put_bool(p, "\n  kv_replicas: ", scenario->is_replicating);
     put_bool(p, "\n  packing: ", scenario->is_packing);
     put_bool(p, "\n  binding: ", scenario->is_binding);
     put(p, "\n  spin_us: ");

@@ -58,14 +58,9 @@ gsrt_status gsrt_snapshots_find(gsrt_snapshots *s, bool is_wanted, uint64_t *out
     return status;
 }
 
-uint32_t gsrt_snapshots_restorable(const gsrt_snapshots *s, uint32_t request, uint32_t position_count,
-                                   uint32_t known_count)
+uint32_t gsrt_snapshots_blocks(const gsrt_snapshots *s, uint32_t request)
 {
-    uint32_t held = s->restored == NULL ? 0 : gsrt_snapshot_blocks(s->restored, request);
-    /* the last position has never been computed; the one before it gave the last known token */
-    uint32_t left = known_count > 0 ? 2 : 1;
-    uint32_t blocks = position_count > left ? (position_count - left) / GSRT_KV_BLOCK_POSITIONS : 0;
-    return (held < blocks ? held : blocks) * GSRT_KV_BLOCK_POSITIONS;
+    return s->restored == NULL ? 0 : gsrt_snapshot_blocks(s->restored, request);
 }
 
 /* ---- making one ---- */

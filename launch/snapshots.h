@@ -38,10 +38,8 @@ void gsrt_snapshots_fini(gsrt_snapshots *snapshots); /* zeroed is fine */
  * 0: none. *out_next: number of the next one. GSRT_OK | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt_snapshots_find(gsrt_snapshots *snapshots, bool is_wanted, uint64_t *out_number,
                                                 uint64_t *out_next);
-/* Positions of `request` that need not be computed again, of position_count whose tokens are known; known_count of them
- * are of its answer. Whole blocks; what is left shows the last known token's logits once more. */
-uint32_t gsrt_snapshots_restorable(const gsrt_snapshots *snapshots, uint32_t request, uint32_t position_count,
-                                   uint32_t known_count);
+/* Leading blocks of `request` that the view's snapshot holds. */
+uint32_t gsrt_snapshots_blocks(const gsrt_snapshots *snapshots, uint32_t request);
 /* The view goes on without them. */
 void gsrt_snapshots_forget(gsrt_snapshots *snapshots);
 

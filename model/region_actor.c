@@ -2,6 +2,7 @@
 
 #include "actors/courier.h"
 #include "collectives/exchange.h"
+#include "model/region_replica.h"
 #include "model/region_snapshot.h"
 #include "model/step.h"
 
@@ -25,6 +26,7 @@ typedef struct region {
     uint32_t segment;                 /* COMPUTING: the one that runs; EXCHANGING: the one that waits */
     gsrt_job job;
     gsrt_span spans[GSRT_GROUP_RANKS_MAX]; /* pieces of the running segment */
+    gsrt__region_stream *stream;           /* to the second place; NULL: there is none */
     gsrt_snapshot_part *part;              /* being written; NULL: none */
     gsrt_node *node;                       /* for its writer, as the two below */
     gsrt_address self;
@@ -49,8 +51,11 @@ static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
     atomic_init(&r->is_stopping, false);
     r->pieces = gsrt_exchange_store_create(r->options.lowered->member_count);
     r->activations = gsrt_exchange_store_create(1);
-    if (r->pieces != NULL && r->activations != NULL)
+    bool is_protected = r->options.replica != NULL && r->options.second_place != GSRT_NO_PLACE;
+    r->stream = is_protected ? calloc(1, sizeof *r->stream) : NULL;
+    if (r->pieces != NULL && r->activations != NULL && (r->stream != NULL || !is_protected))
         return GSRT_OK;
+    free(r->stream);
     gsrt_exchange_store_free(r->pieces);
     gsrt_exchange_store_free(r->activations);
     return GSRT_ENOMEM;
@@ -68,6 +73,7 @@ static void stop(gsrt_actor *self, void *state, uint32_t reason)
     }
     gsrt_exchange_store_free(r->pieces);
     gsrt_exchange_store_free(r->activations);
+    free(r->stream);
     /* read by part_is_stored, which must not wait for this thread to empty the node's queue */
     atomic_store_explicit(&r->is_stopping, true, memory_order_relaxed);
     r->part = gsrt_snapshot_part_free(r->part);
@@ -319,6 +325,19 @@ static gsrt_status send_tokens(gsrt_actor *self, region *r)
     return gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_SCHEDULER, 0, 0), GSRT_KIND_TOKENS, &message, NULL);
 }
 
+/* What the others wait for has left already. */
+static gsrt_status keep_blocks(gsrt_actor *self, region *r)
+{
+    gsrt_status status = gsrt__region_keep(&r->options, r->stream, r->first);
+    return status == GSRT_OK ? gsrt__region_send_part(self, &r->options, r->stream) : status;
+}
+
+static gsrt_status on_kept(gsrt_actor *self, region *r, const gsrt_msg_kept *kept)
+{
+    gsrt__region_note_kept(r->stream, kept);
+    return gsrt__region_send_part(self, &r->options, r->stream);
+}
+
 static void finish_step(gsrt_actor *self, region *r)
 {
     const gsrt_lowered *lowered = r->options.lowered;
@@ -332,6 +351,8 @@ static void finish_step(gsrt_actor *self, region *r)
         if (status == GSRT_OK)
             status = send_tokens(self, r);
     }
+    if (status == GSRT_OK && r->stream != NULL)
+        status = keep_blocks(self, r);
     if (status != GSRT_OK)
         fail(self);
     gsrt_exchange_store_drop(r->activations, step->number, 0);
@@ -485,6 +506,8 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
         status = on_snapshot_written(self, r, message->body);
     else if (message->kind == GSRT_KIND_RESTORE && is_computing(r))
         status = gsrt__region_restore(&r->options, message->body);
+    else if (message->kind == GSRT_KIND_KEPT && r->stream != NULL)
+        status = on_kept(self, r, message->body);
     else if (message->kind == GSRT_KIND_DOWN)
         status = GSRT_EDOWN; /* the device did not answer */
     if (status != GSRT_OK)

@@ -12,7 +12,9 @@
  * Between steps:
  *   SNAPSHOT from the scheduler -> its cells are copied, and written beside (ckpt/snapshot.h) -> SNAPSHOT_PART to the
  *            gateway; one at a time: a second one meanwhile is declined
- *   RESTORE  cells of a request that goes on, from the snapshot into blocks that no step uses yet
+ *   RESTORE  cells of a request that goes on, from the replica or the snapshot into blocks that no step uses yet
+ *   blocks that the step completed -> the own replica, and from there CELLS to the second place (ckpt/replica.h)
+ *   KEPT     the second place has room for the next
  * One step at a time; the device is the bottleneck, and order makes the KV cache right. Early pieces wait in an
  * exchange store. Thread: the node's; the matrices are computed on the device's threads.
  */
@@ -21,8 +23,9 @@
 
 #include "actors/node.h"
 #include "backends/device.h"
-#include "ckpt/snapshot.h"
+#include "ckpt/replica.h"
 #include "model/lower.h"
+#include "placement/second_place.h"
 
 typedef struct gsrt_region_facts {
     uint64_t steps, rows, wanted_rows;
@@ -30,7 +33,8 @@ typedef struct gsrt_region_facts {
     uint64_t gathered_bytes, reduced_bytes; /* received from other members */
     uint64_t activation_bytes;              /* received from the stage before */
     uint64_t exchanges;
-    uint64_t busy_ns; /* of the device, for this region */
+    uint64_t streamed_bytes; /* to its second place */
+    uint64_t busy_ns;        /* of the device, for this region */
 } gsrt_region_facts;
 
 typedef struct gsrt_region_options {
@@ -43,7 +47,9 @@ typedef struct gsrt_region_options {
     uint32_t rows_max, vocab_count;
     gsrt_region_facts *facts;      /* written as it runs */
     const char *directory;         /* the run's, for snapshots; NULL: none are kept */
-    const gsrt_snapshot *snapshot; /* what a RESTORE takes from; NULL: nothing is restored */
+    const gsrt_snapshot *snapshot; /* what a RESTORE takes from; NULL: there is none */
+    gsrt_replica *replica;         /* of this rank: likewise, and where blocks are kept; NULL: there is none */
+    uint32_t second_place;         /* the rank that keeps them too; GSRT_NO_PLACE: they are kept nowhere */
 } gsrt_region_options;
 
 /* Start it on `node` and bind GSRT_ROLE_REGION(stage, member) there; *out its address, for the other nodes. */

@@ -99,7 +99,8 @@ gsrt_payload *gsrt__region_copy_block(const gsrt_region_options *o, uint32_t req
 static bool find_cell(const gsrt_region_options *o, const gsrt_snapshot_cell *cell, const float **out_k,
                       const float **out_v)
 {
-    return o->snapshot != NULL && gsrt_snapshot_get(o->snapshot, cell, out_k, out_v);
+    return (o->replica != NULL && gsrt_replica_get(o->replica, cell, out_k, out_v)) ||
+           (o->snapshot != NULL && gsrt_snapshot_get(o->snapshot, cell, out_k, out_v));
 }
 
 gsrt_status gsrt__region_restore(const gsrt_region_options *o, const gsrt_msg_restore *message)

@@ -14,8 +14,9 @@ GSRT_MUST_CHECK gsrt_status gsrt__region_collect(const gsrt_region_options *opti
  */
 gsrt_payload *gsrt__region_copy_block(const gsrt_region_options *options, uint32_t request, uint32_t block,
                                       const uint32_t *blocks);
-/* Put the request's leading blocks of options->snapshot where the message says, for all layers and heads that this
- * member holds. GSRT_OK | GSRT_EINVAL: there is no such block | GSRT_ENOTFOUND: the snapshot lacks a cell. */
+/* Put the request's leading blocks where the message says, for all layers and heads that this member holds: from
+ * options->replica, or from options->snapshot. GSRT_OK | GSRT_EINVAL: there is no such block | GSRT_ENOTFOUND: neither
+ * has a cell. */
 GSRT_MUST_CHECK gsrt_status gsrt__region_restore(const gsrt_region_options *options, const gsrt_msg_restore *message);
 
 #endif

@@ -70,6 +70,8 @@ static const gsrt_report_failure failures[] = {
     {.incident = 2, .kind = "unknown", .ranks = lost_ranks, .rank_count = 1, .detected_ms = -1, .recovered_ms = -1},
 };
 
+static const gsrt_report_replicas replicas = {.restored_positions = 128};
+
 static gsrt_report sample(void)
 {
     return (gsrt_report){
@@ -85,6 +87,7 @@ static gsrt_report sample(void)
         .rank_count = 2,
         .backends = backends,
         .backend_count = 2,
+        .replicas = &replicas,
         .failures = failures,
         .failure_count = 2,
         .versions = {.gsrt = "0.1.0", .numerics = "1", .compiler = "cc"},
@@ -218,13 +221,70 @@ START_TEST(plan_file)
 {
     gsrt_buffer out;
     gsrt_buffer_init(&out, 1 << 16);
-    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, NULL, 0, NULL, &out), GSRT_OK);
+    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, NULL, 0, NULL, false, &out), GSRT_OK);
     ck_assert_int_eq(gsrt_buffer_append(&out, "", 1), GSRT_OK);
     ck_assert_str_eq((const char *)out.data,
                      "{\n  \"schema\": \"gsrt-plan/1\",\n  \"stages\": [\n    {\n      \"layers\": [0, 2],\n"
                      "      \"ranks\": [0, 1],\n      \"split\": [3, 5]\n    },\n    {\n      \"layers\": [3, 4],\n"
                      "      \"ranks\": [2],\n      \"split\": [1]\n    }\n  ],\n  \"spares\": [3],\n"
                      "  \"exchange\": \"auto\"\n}\n");
+    gsrt_buffer_fini(&out);
+}
+END_TEST
+
+/* What the ranks streamed is added up; without replicas there is nothing to say. */
+START_TEST(replicas_in_a_report)
+{
+    gsrt_report report = sample();
+    gsrt_report_rank two[2] = {report_ranks[0], report_ranks[1]};
+    two[0].kv_streamed_bytes = 1000;
+    two[1].kv_streamed_bytes = 234;
+    two[1].kv_gathered_bytes = 55;
+    report.ranks = two;
+    json_t *value = written(&report);
+    int streamed, gathered, positions, of_second;
+    ck_assert_int_eq(json_unpack(value, "{s:{s:i, s:i, s:i}, s:[{}, {s:i}]}", "replicas", "streamed_bytes", &streamed,
+                                 "gathered_bytes", &gathered, "restored_positions", &positions, "ranks",
+                                 "kv_streamed_bytes", &of_second),
+                     0);
+    ck_assert(streamed == 1234 && gathered == 55 && positions == 128 && of_second == 234);
+    json_decref(value);
+    report.replicas = NULL;
+    value = written(&report);
+    ck_assert(json_is_null(json_object_get(value, "replicas")));
+    json_decref(value);
+}
+END_TEST
+
+/* Who keeps whose KV a second time, and who has nobody for it. */
+START_TEST(replicas_of_a_plan)
+{
+    static uint32_t alone_rank[] = {0}, alone_share[] = {1};
+    static gsrt_plan_stage alone_stage[] = {{0, 4, 1, alone_rank, alone_share}};
+    const gsrt_plan alone = {.stages = alone_stage, .stage_count = 1};
+    static const struct {
+        uint32_t rank, on;
+        bool is_other_host;
+    } wanted[] = {{0, 3, true}, {1, 3, true}, {2, 0, true}};
+    gsrt_buffer out;
+    json_t *value;
+    gsrt_buffer_init(&out, 1 << 16);
+    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, &workload, 4, hosts, true, &out), GSRT_OK);
+    ck_assert_int_eq(gsrt_json_parse(gsrt_buffer_span(&out), "plan.json", &value, NULL), GSRT_OK);
+    const json_t *all = json_object_get(value, "replicas");
+    ck_assert_uint_eq(json_array_size(all), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *one = json_array_get(all, i);
+        ck_assert_int_eq(json_integer_value(json_object_get(one, "rank")), wanted[i].rank);
+        ck_assert_int_eq(json_integer_value(json_object_get(one, "on")), wanted[i].on);
+        ck_assert_int_eq(json_is_true(json_object_get(one, "other_host")), wanted[i].is_other_host);
+    }
+    json_decref(value);
+    gsrt_buffer_reset(&out);
+    ck_assert_int_eq(gsrt_report_write_plan_json(&alone, NULL, 1, NULL, true, &out), GSRT_OK);
+    ck_assert_int_eq(gsrt_json_parse(gsrt_buffer_span(&out), "plan.json", &value, NULL), GSRT_OK);
+    ck_assert(json_is_null(json_object_get(json_array_get(json_object_get(value, "replicas"), 0), "on")));
+    json_decref(value);
     gsrt_buffer_fini(&out);
 }
 END_TEST
@@ -236,7 +296,7 @@ START_TEST(fallbacks_of_a_plan)
     gsrt_buffer out;
     json_t *value;
     gsrt_buffer_init(&out, 1 << 16);
-    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, &workload, 4, hosts, &out), GSRT_OK);
+    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, &workload, 4, hosts, false, &out), GSRT_OK);
     ck_assert_int_eq(gsrt_json_parse(gsrt_buffer_span(&out), "plan.json", &value, NULL), GSRT_OK);
     const json_t *all = json_object_get(value, "fallbacks");
     ck_assert_uint_eq(json_array_size(all), 4 + 2);
@@ -249,7 +309,7 @@ START_TEST(fallbacks_of_a_plan)
     }
     json_decref(value);
     gsrt_buffer_reset(&out);
-    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, &workload, 4, one_host, &out), GSRT_OK);
+    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, &workload, 4, one_host, false, &out), GSRT_OK);
     ck_assert_int_eq(gsrt_json_parse(gsrt_buffer_span(&out), "plan.json", &value, NULL), GSRT_OK);
     const json_t *host = json_array_get(json_object_get(value, "fallbacks"), 4);
     ck_assert(json_is_false(json_object_get(host, "protected")));
@@ -330,7 +390,7 @@ static int print_sample(const char *name)
     if (strcmp(name, "report") == 0)
         status = gsrt_report_write_json(&report, &out);
     else if (strcmp(name, "plan") == 0)
-        status = gsrt_report_write_plan_json(&plan, &workload, 4, hosts, &out);
+        status = gsrt_report_write_plan_json(&plan, &workload, 4, hosts, true, &out);
     else if (strcmp(name, "scenario") == 0)
         status = print_scenario(&out);
     else if (strcmp(name, "tokens") == 0)
@@ -345,12 +405,8 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--sample") == 0)
         return print_sample(argv[2]);
-    const TTest *tests[] = {what_is_in_a_report,
-                            failures_are_listed,
-                            a_run_that_failed_has_a_report,
-                            the_same_bytes_every_time,
-                            plan_file,
-                            fallbacks_of_a_plan,
-                            verdicts};
+    const TTest *tests[] = {what_is_in_a_report,       failures_are_listed, a_run_that_failed_has_a_report,
+                            the_same_bytes_every_time, plan_file,           replicas_in_a_report,
+                            replicas_of_a_plan,        fallbacks_of_a_plan, verdicts};
     return unit_run("report", tests, sizeof tests / sizeof tests[0]);
 }
