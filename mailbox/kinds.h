@@ -184,7 +184,7 @@
 #define GSRT_FIELDS_STOP(F) F(u32, exit_code, 255)
 
 /* gateway -> scheduler: a request; known: the answer's tokens that have been emitted before, which are computed again
- * and emitted again, to be compared; restored: leading positions of prompt and known whose KV a snapshot holds, whole
+ * and emitted again, to be compared; restored: leading positions of prompt and known whose KV is restored, whole
  * blocks: these are not computed again */
 #define GSRT_FIELDS_SUBMIT(F)                                                                                          \
     F(u32, request, GSRT_REQUEST_COUNT_MAX)                                                                            \
@@ -249,7 +249,8 @@
     F(u32, status, 255)                                                                                                \
     F(u64, bytes, 0)                                                                                                   \
     F(u64, hash, 0)
-/* scheduler -> every region: put the request's leading blocks of the snapshot that this view began from into these */
+/* scheduler -> every region: put the request's leading blocks, from the replica of its rank or the snapshot that this
+ * view began from, into these */
 #define GSRT_FIELDS_RESTORE(F) F(u32, request, GSRT_REQUEST_COUNT_MAX) F(u32s, blocks, GSRT_BODY_BYTES_MAX / 8)
 /* anyone -> replica of another rank: payload: KV cells of blocks that do not change any more, as a part of a snapshot
  * (ckpt/snapshot.h). wants_reply: it says KEPT */

@@ -12,8 +12,9 @@
  *   WAITING   nothing is reserved
  *   PREFILL   all its KV blocks are reserved; the prompt, and tokens of its answer that were known at submission (after
  *             a restart), are being computed; a known token is drawn and emitted again, for whoever compares. Positions
- *             that a snapshot holds are restored instead: RESTORE comes before its first STEP, and the tokens that
- * follow from them are not drawn again DECODE    the next row is its newest token; at most one row in flight
+ *             that somebody holds (a replica, a snapshot) are restored instead: RESTORE comes before its first STEP,
+ * and the tokens that follow from them are not drawn again DECODE    the next row is its newest token; at most one row
+ * in flight
  *
  * Invariants (gsrt_scheduler_check):
  *   1. a block is free (in the order of its last use), or referenced by >= 1 requests, never both;
