@@ -65,10 +65,10 @@ static const char *directory_of(gsrt_arena *arena, const char *path)
 
 /* The check of the plan knows paths ("plan.stages[1].ranks: ..."), the tree knows where they stand: put both together.
  */
-static gsrt_status check_plan(const gsrt__reader *reader, const gsrt_yaml *yaml)
+static gsrt_status check_plan(const gsrt_yaml_reader *reader, const gsrt_yaml *yaml)
 {
     gsrt_diag found = {0};
-    gsrt_status status = gsrt_plan_check(reader->scenario->plan, NULL, GSRT_RANK_COUNT_MAX, NULL, &found);
+    gsrt_status status = gsrt_plan_check(gsrt__scenario_of(reader)->plan, NULL, GSRT_RANK_COUNT_MAX, NULL, &found);
     if (status == GSRT_OK)
         return GSRT_OK;
     char path[PLACE_BYTES_MAX], place[PLACE_BYTES_MAX];
@@ -89,8 +89,10 @@ static gsrt_status resolve(gsrt_yaml *yaml, const gsrt_scenario_set *sets, size_
         status = gsrt_yaml_set(yaml, sets[i].key, sets[i].value, diag);
     if (status != GSRT_OK)
         return status;
-    gsrt__reader reader = {
-        .scenario = scenario,
+    gsrt_yaml_reader reader = {
+        .arena = &scenario->arena,
+        .subject = scenario,
+        .subject_name = "the scenario",
         .file = scenario->file,
         .directory = directory_of(&scenario->arena, scenario->file),
         .working = directory_of(&scenario->arena, "./"),

@@ -17,13 +17,14 @@ const char *gsrt__prefer_word(gsrt_incident_method prefer)
     return prefer_words[0];
 }
 
-static gsrt_status read_seconds(gsrt__reader *reader, const gsrt_yaml_node *node, double min, double max, double *out)
+static gsrt_status read_seconds(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, double min, double max,
+                                double *out)
 {
-    const gsrt__field field = {NULL, GSRT__FIELD_F64, 0, min, max, NULL, NULL};
-    return gsrt__read_field(reader, node, &field, out);
+    const gsrt_yaml_field field = {NULL, GSRT_YAML_FIELD_F64, 0, min, max, NULL, NULL};
+    return gsrt_yaml_read_field(reader, node, &field, out);
 }
 
-static gsrt_status read_ns(gsrt__reader *reader, const gsrt_yaml_node *node, double min, double max, uint64_t *out)
+static gsrt_status read_ns(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, double min, double max, uint64_t *out)
 {
     double seconds;
     gsrt_status status = read_seconds(reader, node, min, max, &seconds);
@@ -33,74 +34,75 @@ static gsrt_status read_ns(gsrt__reader *reader, const gsrt_yaml_node *node, dou
 }
 
 /* Refuse the value of `key` in the mapping `node`, at its own place. */
-static gsrt_status refuse_key(gsrt__reader *reader, const gsrt_yaml_node *node, const char *key, const char *what)
+static gsrt_status refuse_key(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, const char *key, const char *what)
 {
-    size_t mark = gsrt__path_enter(reader, key, 0);
-    gsrt_status status = gsrt__refuse(reader, gsrt_yaml_find(node, key), "%s", what);
-    gsrt__path_leave(reader, mark);
+    size_t mark = gsrt_yaml_path_enter(reader, key, 0);
+    gsrt_status status = gsrt_yaml_refuse(reader, gsrt_yaml_find(node, key), "%s", what);
+    gsrt_yaml_path_leave(reader, mark);
     return status;
 }
 
 /* ---- when ---- */
 
-static gsrt_status read_at(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_at(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_fault *fault = object;
     return read_ns(reader, node, 0, GSRT_FAULT_SECONDS_MAX, &fault->at_ns);
 }
 
-static const gsrt__field moment_fields[] = {
-    {"request", GSRT__FIELD_U32, offsetof(gsrt_fault, request), 0, GSRT_REQUEST_COUNT_MAX - 1, NULL, NULL},
-    {"token", GSRT__FIELD_U32, offsetof(gsrt_fault, token), 1, GSRT_CONTEXT_MAX, NULL, NULL},
-    {"seconds", GSRT__FIELD_CALL, 0, 0, 0, read_at, NULL},
-    {"view", GSRT__FIELD_U32, offsetof(gsrt_fault, epoch), 2, GSRT_FAULT_EPOCH_MAX, NULL, NULL},
+static const gsrt_yaml_field moment_fields[] = {
+    {"request", GSRT_YAML_FIELD_U32, offsetof(gsrt_fault, request), 0, GSRT_REQUEST_COUNT_MAX - 1, NULL, NULL},
+    {"token", GSRT_YAML_FIELD_U32, offsetof(gsrt_fault, token), 1, GSRT_CONTEXT_MAX, NULL, NULL},
+    {"seconds", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_at, NULL},
+    {"view", GSRT_YAML_FIELD_U32, offsetof(gsrt_fault, epoch), 2, GSRT_FAULT_EPOCH_MAX, NULL, NULL},
 };
 
-static gsrt_status read_when(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_when(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_fault *fault = object;
-    gsrt_status status = GSRT__READ_FIELDS(reader, node, moment_fields, fault);
+    gsrt_status status = GSRT_YAML_READ_FIELDS(reader, node, moment_fields, fault);
     if (status != GSRT_OK)
         return status;
     bool has_request = gsrt_yaml_find(node, "request") != NULL, has_token = gsrt_yaml_find(node, "token") != NULL;
     bool has_time = gsrt_yaml_find(node, "seconds") != NULL, has_view = gsrt_yaml_find(node, "view") != NULL;
     bool is_of_token = has_request || has_token;
     if (is_of_token + has_time + has_view == 0)
-        return gsrt__refuse(reader, node, "names no moment; add 'request: R, token: N', 'seconds: S' or 'view: E'");
+        return gsrt_yaml_refuse(reader, node, "names no moment; add 'request: R, token: N', 'seconds: S' or 'view: E'");
     if (is_of_token + has_time + has_view > 1)
-        return gsrt__refuse(reader, node, "has both '%s' and '%s'; keep one of them",
-                            !is_of_token  ? "seconds"
-                            : has_request ? "request"
-                                          : "token",
-                            is_of_token && has_time ? "seconds" : "view");
+        return gsrt_yaml_refuse(reader, node, "has both '%s' and '%s'; keep one of them",
+                                !is_of_token  ? "seconds"
+                                : has_request ? "request"
+                                              : "token",
+                                is_of_token && has_time ? "seconds" : "view");
     if (is_of_token && !(has_request && has_token))
-        return gsrt__refuse(reader, node, "key '%s' is missing; add '%s'", has_request ? "token" : "request",
-                            has_request ? "token: 1" : "request: 0");
+        return gsrt_yaml_refuse(reader, node, "key '%s' is missing; add '%s'", has_request ? "token" : "request",
+                                has_request ? "token: 1" : "request: 0");
     fault->trigger = is_of_token ? GSRT_FAULT_AT_TOKEN : has_time ? GSRT_FAULT_AT_TIME : GSRT_FAULT_AT_VIEW;
     return GSRT_OK;
 }
 
 /* ---- what ---- */
 
-static gsrt_status read_rank(gsrt__reader *reader, const gsrt_yaml_node *node, gsrt_fault *fault, gsrt_fault_kind kind)
+static gsrt_status read_rank(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, gsrt_fault *fault,
+                             gsrt_fault_kind kind)
 {
-    static const gsrt__field field = {
-        NULL, GSRT__FIELD_U32, offsetof(gsrt_fault, rank), 0, GSRT_RANK_COUNT_MAX - 1, NULL, NULL};
+    static const gsrt_yaml_field field = {
+        NULL, GSRT_YAML_FIELD_U32, offsetof(gsrt_fault, rank), 0, GSRT_RANK_COUNT_MAX - 1, NULL, NULL};
     fault->kind = kind;
-    return gsrt__read_field(reader, node, &field, fault);
+    return gsrt_yaml_read_field(reader, node, &field, fault);
 }
 
-static gsrt_status read_kill(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_kill(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     return read_rank(reader, node, object, GSRT_FAULT_KILL);
 }
 
-static gsrt_status read_stop(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_stop(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     return read_rank(reader, node, object, GSRT_FAULT_STOP);
 }
 
-static gsrt_status read_slow(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_slow(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     return read_rank(reader, node, object, GSRT_FAULT_SLOW);
 }
@@ -111,43 +113,44 @@ typedef struct group {
     uint32_t count;
 } group;
 
-static gsrt_status read_group(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_group(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     group *g = object;
-    return gsrt__read_u32s(reader, node, &reader->scenario->arena, GSRT_RANK_COUNT_MAX - 1, 1, GSRT_RANK_COUNT_MAX,
-                           &g->ranks, &g->count);
+    return gsrt_yaml_read_u32s(reader, node, reader->arena, GSRT_RANK_COUNT_MAX - 1, 1, GSRT_RANK_COUNT_MAX, &g->ranks,
+                               &g->count);
 }
 
 /* Put the ranks of group number `index` of the sequence `node` on side index + 1. */
-static gsrt_status take_side(gsrt__reader *reader, const gsrt_yaml_node *node, const group *g, uint32_t index,
+static gsrt_status take_side(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, const group *g, uint32_t index,
                              uint8_t *sides)
 {
     gsrt_status status = GSRT_OK;
-    size_t group_mark = gsrt__path_enter(reader, NULL, index);
+    size_t group_mark = gsrt_yaml_path_enter(reader, NULL, index);
     const gsrt_yaml_node *child = node->child_first;
     for (uint32_t i = 0; i < g->count && status == GSRT_OK; i++, child = child->next) {
         uint8_t *side = &sides[g->ranks[i]];
-        size_t mark = gsrt__path_enter(reader, NULL, i);
+        size_t mark = gsrt_yaml_path_enter(reader, NULL, i);
         if (*side == index + 1)
-            status = gsrt__refuse(reader, child, "rank %" PRIu32 " is named twice; name it once", g->ranks[i]);
+            status = gsrt_yaml_refuse(reader, child, "rank %" PRIu32 " is named twice; name it once", g->ranks[i]);
         else if (*side != 0)
-            status = gsrt__refuse(reader, child, "rank %" PRIu32 " is already in group %d; put each rank on one side",
-                                  g->ranks[i], *side - 1);
-        gsrt__path_leave(reader, mark);
+            status =
+                gsrt_yaml_refuse(reader, child, "rank %" PRIu32 " is already in group %d; put each rank on one side",
+                                 g->ranks[i], *side - 1);
+        gsrt_yaml_path_leave(reader, mark);
         *side = (uint8_t)(index + 1);
     }
-    gsrt__path_leave(reader, group_mark);
+    gsrt_yaml_path_leave(reader, group_mark);
     return status;
 }
 
-static gsrt_status read_partition(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_partition(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_fault *fault = object;
     void *items;
     uint32_t count;
-    gsrt_arena *arena = &reader->scenario->arena;
-    gsrt_status status =
-        gsrt__read_items(reader, node, arena, sizeof(group), 1, GSRT_FAULT_SIDE_COUNT_MAX, read_group, &items, &count);
+    gsrt_arena *arena = reader->arena;
+    gsrt_status status = gsrt_yaml_read_items(reader, node, arena, sizeof(group), 1, GSRT_FAULT_SIDE_COUNT_MAX,
+                                              read_group, &items, &count);
     if (status != GSRT_OK)
         return status;
     uint8_t *sides = gsrt_arena_take(arena, GSRT_RANK_COUNT_MAX, sizeof *sides);
@@ -164,25 +167,25 @@ static gsrt_status read_partition(gsrt__reader *reader, const gsrt_yaml_node *no
 
 /* ---- a fault ---- */
 
-static gsrt_status read_duration(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_duration(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_fault *fault = object;
     return read_ns(reader, node, 1e-3, GSRT_DRILL_MS_MAX / 1e3, &fault->duration_ns);
 }
 
-static const gsrt__field fault_fields[] = {
-    {"kill", GSRT__FIELD_CALL, 0, 0, 0, read_kill, NULL},
-    {"stop", GSRT__FIELD_CALL, 0, 0, 0, read_stop, NULL},
-    {"partition", GSRT__FIELD_CALL, 0, 0, 0, read_partition, NULL},
-    {"slow", GSRT__FIELD_CALL, 0, 0, 0, read_slow, NULL},
-    {"factor", GSRT__FIELD_F64, offsetof(gsrt_fault, factor), 1, GSRT_FAULT_FACTOR_MAX, NULL, NULL},
-    {"for", GSRT__FIELD_CALL, 0, 0, 0, read_duration, NULL},
-    {"times", GSRT__FIELD_U32, offsetof(gsrt_fault, times), 1, GSRT_FAULT_TIMES_MAX, NULL, NULL},
-    {"when", GSRT__FIELD_CALL, 0, 0, 0, read_when, "{seconds: 1}"},
+static const gsrt_yaml_field fault_fields[] = {
+    {"kill", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_kill, NULL},
+    {"stop", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_stop, NULL},
+    {"partition", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_partition, NULL},
+    {"slow", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_slow, NULL},
+    {"factor", GSRT_YAML_FIELD_F64, offsetof(gsrt_fault, factor), 1, GSRT_FAULT_FACTOR_MAX, NULL, NULL},
+    {"for", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_duration, NULL},
+    {"times", GSRT_YAML_FIELD_U32, offsetof(gsrt_fault, times), 1, GSRT_FAULT_TIMES_MAX, NULL, NULL},
+    {"when", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_when, "{seconds: 1}"},
 };
 
 /* Exactly one of the first keys of fault_fields. */
-static gsrt_status check_kind(gsrt__reader *reader, const gsrt_yaml_node *node)
+static gsrt_status check_kind(gsrt_yaml_reader *reader, const gsrt_yaml_node *node)
 {
     static const char *const kinds[] = {"kill", "stop", "partition", "slow"};
     const char *first = NULL;
@@ -190,17 +193,17 @@ static gsrt_status check_kind(gsrt__reader *reader, const gsrt_yaml_node *node)
         if (gsrt_yaml_find(node, kinds[i]) == NULL)
             continue;
         if (first != NULL)
-            return gsrt__refuse(reader, node, "has both '%s' and '%s'; give each its own item", first, kinds[i]);
+            return gsrt_yaml_refuse(reader, node, "has both '%s' and '%s'; give each its own item", first, kinds[i]);
         first = kinds[i];
     }
     if (first == NULL)
-        return gsrt__refuse(reader, node,
-                            "does nothing; add 'kill: RANK', 'stop: RANK', 'slow: RANK' or 'partition: [[RANK]]'");
+        return gsrt_yaml_refuse(reader, node,
+                                "does nothing; add 'kill: RANK', 'stop: RANK', 'slow: RANK' or 'partition: [[RANK]]'");
     return GSRT_OK;
 }
 
 /* Keys that the kind needs, and keys that it has no use for. */
-static gsrt_status check_keys(gsrt__reader *reader, const gsrt_yaml_node *node, gsrt_fault *fault)
+static gsrt_status check_keys(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, gsrt_fault *fault)
 {
     bool has_for = gsrt_yaml_find(node, "for") != NULL, has_factor = gsrt_yaml_find(node, "factor") != NULL;
     bool has_times = gsrt_yaml_find(node, "times") != NULL;
@@ -212,9 +215,9 @@ static gsrt_status check_keys(gsrt__reader *reader, const gsrt_yaml_node *node, 
     if (!is_slow && has_factor)
         return refuse_key(reader, node, "factor", "only 'slow' has a factor; remove it");
     if (!is_kill && !has_for)
-        return gsrt__refuse(reader, node, "key 'for' is missing; add 'for: SECONDS'");
+        return gsrt_yaml_refuse(reader, node, "key 'for' is missing; add 'for: SECONDS'");
     if (is_slow && !has_factor)
-        return gsrt__refuse(reader, node, "key 'factor' is missing; add 'factor: 2'");
+        return gsrt_yaml_refuse(reader, node, "key 'factor' is missing; add 'factor: 2'");
     if (is_slow && fault->factor <= 1)
         return refuse_key(reader, node, "factor", "must be above 1: how many times longer the rank takes");
     if (is_kill && !has_times)
@@ -222,66 +225,67 @@ static gsrt_status check_keys(gsrt__reader *reader, const gsrt_yaml_node *node, 
     return GSRT_OK;
 }
 
-static gsrt_status read_fault(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_fault(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    gsrt_status status = GSRT__READ_FIELDS(reader, node, fault_fields, object);
+    gsrt_status status = GSRT_YAML_READ_FIELDS(reader, node, fault_fields, object);
     if (status == GSRT_OK)
         status = check_kind(reader, node);
     return status == GSRT_OK ? check_keys(reader, node, object) : status;
 }
 
-gsrt_status gsrt__scenario_read_faults(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+gsrt_status gsrt__scenario_read_faults(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_scenario *scenario = object;
     void *items;
-    gsrt_status status = gsrt__read_items(reader, node, &scenario->arena, sizeof *scenario->faults, 0,
-                                          GSRT_FAULT_COUNT_MAX, read_fault, &items, &scenario->fault_count);
+    gsrt_status status = gsrt_yaml_read_items(reader, node, &scenario->arena, sizeof *scenario->faults, 0,
+                                              GSRT_FAULT_COUNT_MAX, read_fault, &items, &scenario->fault_count);
     if (status == GSRT_OK)
         scenario->faults = items;
     return status;
 }
 
 /* Is there such a request, and can it have so many tokens? */
-static gsrt_status check_moment(gsrt__reader *reader, const gsrt_yaml_node *when, const gsrt_fault *fault)
+static gsrt_status check_moment(gsrt_yaml_reader *reader, const gsrt_yaml_node *when, const gsrt_fault *fault)
 {
-    const gsrt_scenario *scenario = reader->scenario;
+    const gsrt_scenario *scenario = gsrt__scenario_of(reader);
     bool is_known = fault->request < scenario->request_count;
     if (is_known && fault->token <= scenario->requests[fault->request].max_tokens)
         return GSRT_OK;
     const char *key = is_known ? "token" : "request";
-    size_t mark = gsrt__path_enter(reader, key, 0);
+    size_t mark = gsrt_yaml_path_enter(reader, key, 0);
     const gsrt_yaml_node *node = gsrt_yaml_find(when, key);
     gsrt_status status =
-        is_known ? gsrt__refuse(reader, node, "%s has at most %" PRIu32 " tokens; name one of them",
-                                scenario->requests[fault->request].place, scenario->requests[fault->request].max_tokens)
-                 : gsrt__refuse(reader, node, "there is no request %" PRIu32 "; the last one is %" PRIu32,
-                                fault->request, scenario->request_count - 1);
-    gsrt__path_leave(reader, mark);
+        is_known
+            ? gsrt_yaml_refuse(reader, node, "%s has at most %" PRIu32 " tokens; name one of them",
+                               scenario->requests[fault->request].place, scenario->requests[fault->request].max_tokens)
+            : gsrt_yaml_refuse(reader, node, "there is no request %" PRIu32 "; the last one is %" PRIu32,
+                               fault->request, scenario->request_count - 1);
+    gsrt_yaml_path_leave(reader, mark);
     return status;
 }
 
-gsrt_status gsrt__scenario_check_faults(gsrt__reader *reader, const gsrt_yaml_node *root)
+gsrt_status gsrt__scenario_check_faults(gsrt_yaml_reader *reader, const gsrt_yaml_node *root)
 {
     const gsrt_yaml_node *list = gsrt_yaml_find(root, "faults");
     gsrt_status status = GSRT_OK;
-    size_t mark = gsrt__path_enter(reader, "faults", 0);
+    size_t mark = gsrt_yaml_path_enter(reader, "faults", 0);
     const gsrt_yaml_node *child = list == NULL ? NULL : list->child_first;
     for (uint32_t i = 0; child != NULL && status == GSRT_OK; i++, child = child->next) {
-        const gsrt_fault *fault = &reader->scenario->faults[i];
-        size_t item_mark = gsrt__path_enter(reader, NULL, i);
-        size_t when_mark = gsrt__path_enter(reader, "when", 0);
+        const gsrt_fault *fault = &gsrt__scenario_of(reader)->faults[i];
+        size_t item_mark = gsrt_yaml_path_enter(reader, NULL, i);
+        size_t when_mark = gsrt_yaml_path_enter(reader, "when", 0);
         if (fault->trigger == GSRT_FAULT_AT_TOKEN)
             status = check_moment(reader, gsrt_yaml_find(child, "when"), fault);
-        gsrt__path_leave(reader, when_mark);
-        gsrt__path_leave(reader, item_mark);
+        gsrt_yaml_path_leave(reader, when_mark);
+        gsrt_yaml_path_leave(reader, item_mark);
     }
-    gsrt__path_leave(reader, mark);
+    gsrt_yaml_path_leave(reader, mark);
     return status;
 }
 
 /* ---- healing ---- */
 
-static gsrt_status read_window(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_window(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_scenario *scenario = object;
     double seconds;
@@ -291,25 +295,25 @@ static gsrt_status read_window(gsrt__reader *reader, const gsrt_yaml_node *node,
     return status;
 }
 
-static gsrt_status read_prefer(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_prefer(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_scenario *scenario = object;
     size_t index;
-    gsrt_status status = gsrt__read_word(reader, node, prefer_words, PREFER_COUNT, &index);
+    gsrt_status status = gsrt_yaml_read_word(reader, node, prefer_words, PREFER_COUNT, &index);
     if (status == GSRT_OK)
         scenario->prefer = prefer_methods[index];
     return status;
 }
 
-static const gsrt__field healing_fields[] = {
-    {"restarts", GSRT__FIELD_U32, offsetof(gsrt_scenario, restart_max), 0, GSRT_RANK_RESTART_COUNT_MAX, NULL, NULL},
-    {"restart_window_s", GSRT__FIELD_CALL, 0, 0, 0, read_window, NULL},
-    {"prefer", GSRT__FIELD_CALL, 0, 0, 0, read_prefer, NULL},
-    {"contact_ms", GSRT__FIELD_U32, offsetof(gsrt_scenario, contact_ms), GSRT_CONTACT_MS_MIN, GSRT_CONTACT_MS_MAX, NULL,
-     NULL},
+static const gsrt_yaml_field healing_fields[] = {
+    {"restarts", GSRT_YAML_FIELD_U32, offsetof(gsrt_scenario, restart_max), 0, GSRT_RANK_RESTART_COUNT_MAX, NULL, NULL},
+    {"restart_window_s", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_window, NULL},
+    {"prefer", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_prefer, NULL},
+    {"contact_ms", GSRT_YAML_FIELD_U32, offsetof(gsrt_scenario, contact_ms), GSRT_CONTACT_MS_MIN, GSRT_CONTACT_MS_MAX,
+     NULL, NULL},
 };
 
-gsrt_status gsrt__scenario_read_healing(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+gsrt_status gsrt__scenario_read_healing(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return GSRT__READ_FIELDS(reader, node, healing_fields, object);
+    return GSRT_YAML_READ_FIELDS(reader, node, healing_fields, object);
 }

@@ -7,77 +7,77 @@
 
 /* ---- workload ---- */
 
-static gsrt_status read_prompt_tokens(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_prompt_tokens(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_scenario_request *request = object;
-    return gsrt__read_u32s(reader, node, &reader->scenario->arena, GSRT_VOCAB_COUNT_MAX - 1, 1, GSRT_CONTEXT_MAX,
-                           &request->prompt_tokens, &request->prompt_token_count);
+    return gsrt_yaml_read_u32s(reader, node, reader->arena, GSRT_VOCAB_COUNT_MAX - 1, 1, GSRT_CONTEXT_MAX,
+                               &request->prompt_tokens, &request->prompt_token_count);
 }
 
-static const gsrt__field request_fields[] = {
-    {"prompt", GSRT__FIELD_TEXT, offsetof(gsrt_scenario_request, prompt), 0, GSRT_PROMPT_BYTES_MAX, NULL, NULL},
-    {"prompt_tokens", GSRT__FIELD_CALL, 0, 0, 0, read_prompt_tokens, NULL},
-    {"max_tokens", GSRT__FIELD_U32, offsetof(gsrt_scenario_request, max_tokens), 1, GSRT_CONTEXT_MAX, NULL, NULL},
-    {"temperature", GSRT__FIELD_F32, offsetof(gsrt_scenario_request, temperature), 0, 100, NULL, NULL},
-    {"top_k", GSRT__FIELD_U32, offsetof(gsrt_scenario_request, top_k), 0, GSRT_VOCAB_COUNT_MAX, NULL, NULL},
-    {"top_p", GSRT__FIELD_F32, offsetof(gsrt_scenario_request, top_p), 1e-6, 1, NULL, NULL},
-    {"seed", GSRT__FIELD_U64, offsetof(gsrt_scenario_request, seed), 0, 0, NULL, NULL},
-    {"ignore_eos", GSRT__FIELD_BOOL, offsetof(gsrt_scenario_request, is_ignoring_eos), 0, 0, NULL, NULL},
+static const gsrt_yaml_field request_fields[] = {
+    {"prompt", GSRT_YAML_FIELD_TEXT, offsetof(gsrt_scenario_request, prompt), 0, GSRT_PROMPT_BYTES_MAX, NULL, NULL},
+    {"prompt_tokens", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_prompt_tokens, NULL},
+    {"max_tokens", GSRT_YAML_FIELD_U32, offsetof(gsrt_scenario_request, max_tokens), 1, GSRT_CONTEXT_MAX, NULL, NULL},
+    {"temperature", GSRT_YAML_FIELD_F32, offsetof(gsrt_scenario_request, temperature), 0, 100, NULL, NULL},
+    {"top_k", GSRT_YAML_FIELD_U32, offsetof(gsrt_scenario_request, top_k), 0, GSRT_VOCAB_COUNT_MAX, NULL, NULL},
+    {"top_p", GSRT_YAML_FIELD_F32, offsetof(gsrt_scenario_request, top_p), 1e-6, 1, NULL, NULL},
+    {"seed", GSRT_YAML_FIELD_U64, offsetof(gsrt_scenario_request, seed), 0, 0, NULL, NULL},
+    {"ignore_eos", GSRT_YAML_FIELD_BOOL, offsetof(gsrt_scenario_request, is_ignoring_eos), 0, 0, NULL, NULL},
 };
 
-static gsrt_status read_request(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_request(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_scenario_request *request = object;
     request->max_tokens = GSRT_SCENARIO_MAX_TOKENS_DEFAULT;
     request->top_p = 1;
-    request->place = gsrt_arena_copy_text(&reader->scenario->arena, reader->path, reader->path_len);
+    request->place = gsrt_arena_copy_text(reader->arena, reader->path, reader->path_len);
     if (request->place == NULL)
         return GSRT_ENOMEM;
-    gsrt_status status = GSRT__READ_FIELDS(reader, node, request_fields, request);
+    gsrt_status status = GSRT_YAML_READ_FIELDS(reader, node, request_fields, request);
     if (status != GSRT_OK)
         return status;
     if (request->prompt != NULL && request->prompt_tokens != NULL)
-        return gsrt__refuse(reader, node, "has both 'prompt' and 'prompt_tokens'; keep one of them");
+        return gsrt_yaml_refuse(reader, node, "has both 'prompt' and 'prompt_tokens'; keep one of them");
     if (request->prompt == NULL && request->prompt_tokens == NULL)
-        return gsrt__refuse(reader, node, "has no prompt; add 'prompt: \"...\"' or 'prompt_tokens: [...]'");
+        return gsrt_yaml_refuse(reader, node, "has no prompt; add 'prompt: \"...\"' or 'prompt_tokens: [...]'");
     return GSRT_OK;
 }
 
-static gsrt_status read_requests(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_requests(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_scenario *scenario = object;
     void *items;
-    gsrt_status status = gsrt__read_items(reader, node, &scenario->arena, sizeof *scenario->requests, 1,
-                                          GSRT_REQUEST_COUNT_MAX, read_request, &items, &scenario->request_count);
+    gsrt_status status = gsrt_yaml_read_items(reader, node, &scenario->arena, sizeof *scenario->requests, 1,
+                                              GSRT_REQUEST_COUNT_MAX, read_request, &items, &scenario->request_count);
     if (status == GSRT_OK)
         scenario->requests = items;
     return status;
 }
 
-static const gsrt__field workload_fields[] = {
-    {"model", GSRT__FIELD_PATH, offsetof(gsrt_scenario, model), 0, 0, NULL, "FILE.gguf"},
-    {"requests", GSRT__FIELD_CALL, 0, 0, 0, read_requests, "[{prompt: \"...\"}]"},
+static const gsrt_yaml_field workload_fields[] = {
+    {"model", GSRT_YAML_FIELD_PATH, offsetof(gsrt_scenario, model), 0, 0, NULL, "FILE.gguf"},
+    {"requests", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_requests, "[{prompt: \"...\"}]"},
 };
 
-static gsrt_status read_workload(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_workload(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return GSRT__READ_FIELDS(reader, node, workload_fields, object);
+    return GSRT_YAML_READ_FIELDS(reader, node, workload_fields, object);
 }
 
 /* ---- plan ---- */
 
-static gsrt_plan *plan_of(gsrt__reader *reader)
+static gsrt_plan *plan_of(gsrt_yaml_reader *reader)
 {
-    return reader->scenario->plan;
+    return gsrt__scenario_of(reader)->plan;
 }
 
-static gsrt_status read_layers(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_layers(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_plan_stage *stage = object;
     const uint32_t *ends;
     uint32_t count;
     gsrt_status status =
-        gsrt__read_u32s(reader, node, &plan_of(reader)->arena, GSRT_LAYER_COUNT_MAX - 1, 2, 2, &ends, &count);
+        gsrt_yaml_read_u32s(reader, node, &plan_of(reader)->arena, GSRT_LAYER_COUNT_MAX - 1, 2, 2, &ends, &count);
     if (status != GSRT_OK)
         return status;
     stage->layer_first = ends[0];
@@ -85,49 +85,49 @@ static gsrt_status read_layers(gsrt__reader *reader, const gsrt_yaml_node *node,
     return GSRT_OK;
 }
 
-static gsrt_status read_numbers(gsrt__reader *reader, const gsrt_yaml_node *node, uint32_t max, uint32_t count_min,
+static gsrt_status read_numbers(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, uint32_t max, uint32_t count_min,
                                 uint32_t count_max, uint32_t **out, uint32_t *out_count)
 {
     const uint32_t *items;
     gsrt_status status =
-        gsrt__read_u32s(reader, node, &plan_of(reader)->arena, max, count_min, count_max, &items, out_count);
+        gsrt_yaml_read_u32s(reader, node, &plan_of(reader)->arena, max, count_min, count_max, &items, out_count);
     if (status == GSRT_OK)
         *out = (uint32_t *)(uintptr_t)items; /* the plan's own: it may write them */
     return status;
 }
 
-static gsrt_status read_ranks(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_ranks(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_plan_stage *stage = object;
     return read_numbers(reader, node, GSRT_RANK_COUNT_MAX - 1, 1, GSRT_GROUP_RANKS_MAX, &stage->ranks,
                         &stage->member_count);
 }
 
-static gsrt_status read_split(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_split(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_plan_stage *stage = object;
     uint32_t count;
     return read_numbers(reader, node, GSRT_SHARE_MAX, 1, GSRT_GROUP_RANKS_MAX, &stage->shares, &count);
 }
 
-static const gsrt__field stage_fields[] = {
-    {"layers", GSRT__FIELD_CALL, 0, 0, 0, read_layers, "[FIRST, LAST]"},
-    {"ranks", GSRT__FIELD_CALL, 0, 0, 0, read_ranks, "[0]"},
-    {"split", GSRT__FIELD_CALL, 0, 0, 0, read_split, NULL},
+static const gsrt_yaml_field stage_fields[] = {
+    {"layers", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_layers, "[FIRST, LAST]"},
+    {"ranks", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_ranks, "[0]"},
+    {"split", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_split, NULL},
 };
 
-static gsrt_status read_stage(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_stage(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_plan_stage *stage = object;
-    gsrt_status status = GSRT__READ_FIELDS(reader, node, stage_fields, stage);
+    gsrt_status status = GSRT_YAML_READ_FIELDS(reader, node, stage_fields, stage);
     if (status != GSRT_OK)
         return status;
     const gsrt_yaml_node *split = gsrt_yaml_find(node, "split");
     if (split != NULL && split->child_count != stage->member_count) {
-        size_t mark = gsrt__path_enter(reader, "split", 0);
-        status = gsrt__refuse(reader, split, "%" PRIu32 " shares for %" PRIu32 " ranks; give one share per rank",
-                              split->child_count, stage->member_count);
-        gsrt__path_leave(reader, mark);
+        size_t mark = gsrt_yaml_path_enter(reader, "split", 0);
+        status = gsrt_yaml_refuse(reader, split, "%" PRIu32 " shares for %" PRIu32 " ranks; give one share per rank",
+                                  split->child_count, stage->member_count);
+        gsrt_yaml_path_leave(reader, mark);
         return status;
     }
     if (split != NULL)
@@ -140,122 +140,123 @@ static gsrt_status read_stage(gsrt__reader *reader, const gsrt_yaml_node *node, 
     return GSRT_OK;
 }
 
-static gsrt_status read_stages(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_stages(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_plan *plan = object;
     void *items;
-    gsrt_status status = gsrt__read_items(reader, node, &plan->arena, sizeof *plan->stages, 1, GSRT_STAGE_COUNT_MAX,
-                                          read_stage, &items, &plan->stage_count);
+    gsrt_status status = gsrt_yaml_read_items(reader, node, &plan->arena, sizeof *plan->stages, 1, GSRT_STAGE_COUNT_MAX,
+                                              read_stage, &items, &plan->stage_count);
     if (status == GSRT_OK)
         plan->stages = items;
     return status;
 }
 
-static gsrt_status read_spares(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_spares(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_plan *plan = object;
     return read_numbers(reader, node, GSRT_RANK_COUNT_MAX - 1, 0, GSRT_RANK_COUNT_MAX, &plan->spares,
                         &plan->spare_count);
 }
 
-static gsrt_status read_exchange(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_exchange(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_plan *plan = object;
     static const char *const words[] = {"auto", "gather", "reduce", "scatter"};
     static const gsrt_exchange kinds[] = {GSRT_EXCHANGE_AUTO, GSRT_EXCHANGE_GATHER, GSRT_EXCHANGE_REDUCE,
                                           GSRT_EXCHANGE_SCATTER};
     size_t index;
-    gsrt_status status = gsrt__read_word(reader, node, words, sizeof words / sizeof words[0], &index);
+    gsrt_status status = gsrt_yaml_read_word(reader, node, words, sizeof words / sizeof words[0], &index);
     if (status == GSRT_OK)
         plan->exchange = kinds[index];
     return status;
 }
 
-static const gsrt__field plan_fields[] = {
-    {"stages", GSRT__FIELD_CALL, 0, 0, 0, read_stages, "[{layers: [FIRST, LAST], ranks: [0]}]"},
-    {"spares", GSRT__FIELD_CALL, 0, 0, 0, read_spares, NULL},
-    {"exchange", GSRT__FIELD_CALL, 0, 0, 0, read_exchange, NULL},
+static const gsrt_yaml_field plan_fields[] = {
+    {"stages", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_stages, "[{layers: [FIRST, LAST], ranks: [0]}]"},
+    {"spares", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_spares, NULL},
+    {"exchange", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_exchange, NULL},
 };
 
-static gsrt_status read_plan(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_plan(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_scenario *scenario = object;
     scenario->plan = gsrt_plan_create(0);
-    return scenario->plan == NULL ? GSRT_ENOMEM : GSRT__READ_FIELDS(reader, node, plan_fields, scenario->plan);
+    return scenario->plan == NULL ? GSRT_ENOMEM : GSRT_YAML_READ_FIELDS(reader, node, plan_fields, scenario->plan);
 }
 
 /* ---- contract, verify, output ---- */
 
-static gsrt_status read_contract(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_contract(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_scenario *scenario = object;
     static const char *const kinds[] = {"bitwise", "deterministic", "bounded", "divergence", "quality", "mixed"};
     size_t index;
-    gsrt_status status = gsrt__read_word(reader, node, kinds, sizeof kinds / sizeof kinds[0], &index);
+    gsrt_status status = gsrt_yaml_read_word(reader, node, kinds, sizeof kinds / sizeof kinds[0], &index);
     if (status == GSRT_OK && index > 0)
-        return gsrt__refuse(reader, node, "contract '%s' is not available yet; use 'bitwise'", kinds[index]);
+        return gsrt_yaml_refuse(reader, node, "contract '%s' is not available yet; use 'bitwise'", kinds[index]);
     if (status == GSRT_OK)
         scenario->contract = kinds[0];
     return status;
 }
 
-static gsrt_status read_verify(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_verify(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_scenario *scenario = object;
     static const char *const words[] = {"none", "reference"};
     size_t index;
-    gsrt_status status = gsrt__read_word(reader, node, words, sizeof words / sizeof words[0], &index);
+    gsrt_status status = gsrt_yaml_read_word(reader, node, words, sizeof words / sizeof words[0], &index);
     if (status == GSRT_OK)
         scenario->is_verifying = index == 1;
     return status;
 }
 
-static const gsrt__field output_fields[] = {
-    {"logits", GSRT__FIELD_TEXT, offsetof(gsrt_scenario, logits_file), 1, GSRT_PATH_BYTES_MAX, NULL, NULL},
+static const gsrt_yaml_field output_fields[] = {
+    {"logits", GSRT_YAML_FIELD_TEXT, offsetof(gsrt_scenario, logits_file), 1, GSRT_PATH_BYTES_MAX, NULL, NULL},
 };
 
-static gsrt_status read_output(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_output(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return GSRT__READ_FIELDS(reader, node, output_fields, object);
+    return GSRT_YAML_READ_FIELDS(reader, node, output_fields, object);
 }
 
 /* ---- runtime, fleet, twin ---- */
 
-static const gsrt__field runtime_fields[] = {
-    {"threads", GSRT__FIELD_U32, offsetof(gsrt_scenario, thread_count), 1, GSRT_THREAD_COUNT_MAX, NULL, NULL},
-    {"prefill_chunk", GSRT__FIELD_U32, offsetof(gsrt_scenario, prefill_chunk), 1, GSRT_BATCH_ROWS_MAX, NULL, NULL},
-    {"batch", GSRT__FIELD_U32, offsetof(gsrt_scenario, batch_requests), 1, GSRT_BATCH_SEQUENCES_MAX, NULL, NULL},
-    {"kv_blocks", GSRT__FIELD_U32, offsetof(gsrt_scenario, kv_block_count), 0, GSRT_KV_BLOCK_COUNT_MAX, NULL, NULL},
-    {"prefix_reuse", GSRT__FIELD_BOOL, offsetof(gsrt_scenario, is_reusing_prefixes), 0, 0, NULL, NULL},
-    {"snapshot_tokens", GSRT__FIELD_U32, offsetof(gsrt_scenario, snapshot_tokens), 0, GSRT_CONTEXT_MAX, NULL, NULL},
-    {"kv_replicas", GSRT__FIELD_BOOL, offsetof(gsrt_scenario, is_replicating), 0, 0, NULL, NULL},
-    {"packing", GSRT__FIELD_BOOL, offsetof(gsrt_scenario, is_packing), 0, 0, NULL, NULL},
-    {"binding", GSRT__FIELD_BOOL, offsetof(gsrt_scenario, is_binding), 0, 0, NULL, NULL},
-    {"spin_us", GSRT__FIELD_I32, offsetof(gsrt_scenario, spin_us), -1, GSRT_SPIN_US_MAX, NULL, NULL},
+static const gsrt_yaml_field runtime_fields[] = {
+    {"threads", GSRT_YAML_FIELD_U32, offsetof(gsrt_scenario, thread_count), 1, GSRT_THREAD_COUNT_MAX, NULL, NULL},
+    {"prefill_chunk", GSRT_YAML_FIELD_U32, offsetof(gsrt_scenario, prefill_chunk), 1, GSRT_BATCH_ROWS_MAX, NULL, NULL},
+    {"batch", GSRT_YAML_FIELD_U32, offsetof(gsrt_scenario, batch_requests), 1, GSRT_BATCH_SEQUENCES_MAX, NULL, NULL},
+    {"kv_blocks", GSRT_YAML_FIELD_U32, offsetof(gsrt_scenario, kv_block_count), 0, GSRT_KV_BLOCK_COUNT_MAX, NULL, NULL},
+    {"prefix_reuse", GSRT_YAML_FIELD_BOOL, offsetof(gsrt_scenario, is_reusing_prefixes), 0, 0, NULL, NULL},
+    {"snapshot_tokens", GSRT_YAML_FIELD_U32, offsetof(gsrt_scenario, snapshot_tokens), 0, GSRT_CONTEXT_MAX, NULL, NULL},
+    {"kv_replicas", GSRT_YAML_FIELD_BOOL, offsetof(gsrt_scenario, is_replicating), 0, 0, NULL, NULL},
+    {"packing", GSRT_YAML_FIELD_BOOL, offsetof(gsrt_scenario, is_packing), 0, 0, NULL, NULL},
+    {"binding", GSRT_YAML_FIELD_BOOL, offsetof(gsrt_scenario, is_binding), 0, 0, NULL, NULL},
+    {"spin_us", GSRT_YAML_FIELD_I32, offsetof(gsrt_scenario, spin_us), -1, GSRT_SPIN_US_MAX, NULL, NULL},
 };
 
-static gsrt_status read_runtime(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_runtime(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return GSRT__READ_FIELDS(reader, node, runtime_fields, object);
+    return GSRT_YAML_READ_FIELDS(reader, node, runtime_fields, object);
 }
 
-static const gsrt__field device_fields[] = {
-    {"rank", GSRT__FIELD_U32, offsetof(gsrt_scenario_device, rank), 0, GSRT_RANK_COUNT_MAX - 1, NULL, "0"},
-    {"profile", GSRT__FIELD_PATH, offsetof(gsrt_scenario_device, profile), 0, 0, NULL, NULL},
-    {"threads", GSRT__FIELD_U32, offsetof(gsrt_scenario_device, thread_count), 1, GSRT_THREAD_COUNT_MAX, NULL, NULL},
+static const gsrt_yaml_field device_fields[] = {
+    {"rank", GSRT_YAML_FIELD_U32, offsetof(gsrt_scenario_device, rank), 0, GSRT_RANK_COUNT_MAX - 1, NULL, "0"},
+    {"profile", GSRT_YAML_FIELD_PATH, offsetof(gsrt_scenario_device, profile), 0, 0, NULL, NULL},
+    {"threads", GSRT_YAML_FIELD_U32, offsetof(gsrt_scenario_device, thread_count), 1, GSRT_THREAD_COUNT_MAX, NULL,
+     NULL},
 };
 
-static gsrt_status read_device(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_device(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return GSRT__READ_FIELDS(reader, node, device_fields, object);
+    return GSRT_YAML_READ_FIELDS(reader, node, device_fields, object);
 }
 
-static gsrt_status read_devices(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_devices(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_scenario *scenario = object;
     void *items;
-    gsrt_status status = gsrt__read_items(reader, node, &scenario->arena, sizeof *scenario->devices, 0,
-                                          GSRT_RANK_COUNT_MAX, read_device, &items, &scenario->device_count);
+    gsrt_status status = gsrt_yaml_read_items(reader, node, &scenario->arena, sizeof *scenario->devices, 0,
+                                              GSRT_RANK_COUNT_MAX, read_device, &items, &scenario->device_count);
     if (status != GSRT_OK)
         return status;
     scenario->devices = items;
@@ -263,72 +264,72 @@ static gsrt_status read_devices(gsrt__reader *reader, const gsrt_yaml_node *node
     const gsrt_yaml_node *child = node->child_first;
     for (uint32_t i = 0; i < scenario->device_count; i++, child = child->next) {
         uint32_t rank = scenario->devices[i].rank;
-        size_t mark = gsrt__path_enter(reader, NULL, i);
+        size_t mark = gsrt_yaml_path_enter(reader, NULL, i);
         if (is_named[rank])
-            return gsrt__refuse(reader, child, "rank %" PRIu32 " already has a device; give each rank one", rank);
-        gsrt__path_leave(reader, mark);
+            return gsrt_yaml_refuse(reader, child, "rank %" PRIu32 " already has a device; give each rank one", rank);
+        gsrt_yaml_path_leave(reader, mark);
         is_named[rank] = true;
     }
     return GSRT_OK;
 }
 
-static const gsrt__field fleet_fields[] = {
-    {"devices", GSRT__FIELD_CALL, 0, 0, 0, read_devices, NULL},
-    {"time_scale", GSRT__FIELD_F64, offsetof(gsrt_scenario, time_scale), 1e-6, 1e6, NULL, NULL},
+static const gsrt_yaml_field fleet_fields[] = {
+    {"devices", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_devices, NULL},
+    {"time_scale", GSRT_YAML_FIELD_F64, offsetof(gsrt_scenario, time_scale), 1e-6, 1e6, NULL, NULL},
 };
 
-static gsrt_status read_fleet(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_fleet(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return GSRT__READ_FIELDS(reader, node, fleet_fields, object);
+    return GSRT_YAML_READ_FIELDS(reader, node, fleet_fields, object);
 }
 
-static const gsrt__field link_fields[] = {
-    {"latency_us", GSRT__FIELD_F64, offsetof(gsrt_scenario_link, latency_us), 0, 1e9, NULL, NULL},
-    {"bandwidth_gbps", GSRT__FIELD_F64, offsetof(gsrt_scenario_link, bandwidth_gbps), 1e-6, 1e6, NULL, NULL},
+static const gsrt_yaml_field link_fields[] = {
+    {"latency_us", GSRT_YAML_FIELD_F64, offsetof(gsrt_scenario_link, latency_us), 0, 1e9, NULL, NULL},
+    {"bandwidth_gbps", GSRT_YAML_FIELD_F64, offsetof(gsrt_scenario_link, bandwidth_gbps), 1e-6, 1e6, NULL, NULL},
 };
 
-static gsrt_status read_link(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_link(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_scenario *scenario = object;
-    return GSRT__READ_FIELDS(reader, node, link_fields, &scenario->link);
+    return GSRT_YAML_READ_FIELDS(reader, node, link_fields, &scenario->link);
 }
 
-static const gsrt__field twin_fields[] = {
-    {"ranks", GSRT__FIELD_U32, offsetof(gsrt_scenario, twin_rank_count), 1, GSRT_RANK_COUNT_MAX, NULL, NULL},
-    {"seed", GSRT__FIELD_U64, offsetof(gsrt_scenario, twin_seed), 0, 0, NULL, NULL},
-    {"numerics", GSRT__FIELD_BOOL, offsetof(gsrt_scenario, is_numeric_in_twin), 0, 0, NULL, NULL},
-    {"link", GSRT__FIELD_CALL, 0, 0, 0, read_link, NULL},
+static const gsrt_yaml_field twin_fields[] = {
+    {"ranks", GSRT_YAML_FIELD_U32, offsetof(gsrt_scenario, twin_rank_count), 1, GSRT_RANK_COUNT_MAX, NULL, NULL},
+    {"seed", GSRT_YAML_FIELD_U64, offsetof(gsrt_scenario, twin_seed), 0, 0, NULL, NULL},
+    {"numerics", GSRT_YAML_FIELD_BOOL, offsetof(gsrt_scenario, is_numeric_in_twin), 0, 0, NULL, NULL},
+    {"link", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_link, NULL},
 };
 
-static gsrt_status read_twin(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_twin(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return GSRT__READ_FIELDS(reader, node, twin_fields, object);
+    return GSRT_YAML_READ_FIELDS(reader, node, twin_fields, object);
 }
 
 /* ---- root ---- */
 
 /* First of all: another version may mean anything by its keys. */
-static gsrt_status check_version(gsrt__reader *reader, const gsrt_yaml_node *root)
+static gsrt_status check_version(gsrt_yaml_reader *reader, const gsrt_yaml_node *root)
 {
     const gsrt_yaml_node *version = gsrt_yaml_find(root, "gsrt");
     if (version == NULL)
         return GSRT_OK; /* its absence is reported with the other required keys */
-    char found[GSRT__FOUND_BYTES_MAX];
-    size_t mark = gsrt__path_enter(reader, "gsrt", 0);
+    char found[GSRT_YAML_FOUND_BYTES_MAX];
+    size_t mark = gsrt_yaml_path_enter(reader, "gsrt", 0);
     gsrt_status status = GSRT_OK;
     if (version->type != GSRT_YAML_INTEGER)
-        status = gsrt__refuse(reader, version, "must be the version of the format, 1, found %s",
-                              gsrt__found(version, found, sizeof found));
+        status = gsrt_yaml_refuse(reader, version, "must be the version of the format, 1, found %s",
+                                  gsrt_yaml_found(version, found, sizeof found));
     else if (strcmp(version->text, "1") != 0)
-        status = gsrt__refuse(reader, version,
-                              "version %.20s of the scenario format is not supported; this is GSRT " GSRT_VERSION
-                              ", which reads version 1",
-                              version->text);
-    gsrt__path_leave(reader, mark);
+        status = gsrt_yaml_refuse(reader, version,
+                                  "version %.20s of the scenario format is not supported; this is GSRT " GSRT_VERSION
+                                  ", which reads version 1",
+                                  version->text);
+    gsrt_yaml_path_leave(reader, mark);
     return status;
 }
 
-static gsrt_status accept(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status accept(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     (void)reader;
     (void)node;
@@ -337,41 +338,42 @@ static gsrt_status accept(gsrt__reader *reader, const gsrt_yaml_node *node, void
 }
 
 /* It names the run directory: one path component that needs no quoting. */
-static gsrt_status read_name(gsrt__reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_name(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_scenario *scenario = object;
-    static const gsrt__field text = {"name", GSRT__FIELD_TEXT, offsetof(gsrt_scenario, name), 1, 64, NULL, NULL};
+    static const gsrt_yaml_field text = {"name", GSRT_YAML_FIELD_TEXT, offsetof(gsrt_scenario, name), 1, 64, NULL,
+                                         NULL};
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-    gsrt_status status = gsrt__read_field(reader, node, &text, scenario);
+    gsrt_status status = gsrt_yaml_read_field(reader, node, &text, scenario);
     if (status != GSRT_OK)
         return status;
     if (scenario->name[strspn(scenario->name, letters)] != 0 || scenario->name[0] == '.' || scenario->name[0] == '-')
-        return gsrt__refuse(reader, node,
-                            "'%.64s' cannot name a directory; use letters, digits, '_', '-' and '.', and "
-                            "begin with a letter or digit",
-                            scenario->name);
+        return gsrt_yaml_refuse(reader, node,
+                                "'%.64s' cannot name a directory; use letters, digits, '_', '-' and '.', and "
+                                "begin with a letter or digit",
+                                scenario->name);
     return GSRT_OK;
 }
 
-static const gsrt__field root_fields[] = {
-    {"gsrt", GSRT__FIELD_CALL, 0, 0, 0, accept, "1"},
-    {"name", GSRT__FIELD_CALL, 0, 0, 0, read_name, "NAME"},
-    {"workload", GSRT__FIELD_CALL, 0, 0, 0, read_workload, "{model: FILE.gguf, requests: [{prompt: \"...\"}]}"},
-    {"contract", GSRT__FIELD_CALL, 0, 0, 0, read_contract, NULL},
-    {"plan", GSRT__FIELD_CALL, 0, 0, 0, read_plan, "{stages: [{layers: [FIRST, LAST], ranks: [0]}]}"},
-    {"verify", GSRT__FIELD_CALL, 0, 0, 0, read_verify, NULL},
-    {"output", GSRT__FIELD_CALL, 0, 0, 0, read_output, NULL},
-    {"faults", GSRT__FIELD_CALL, 0, 0, 0, gsrt__scenario_read_faults, NULL},
-    {"healing", GSRT__FIELD_CALL, 0, 0, 0, gsrt__scenario_read_healing, NULL},
-    {"runtime", GSRT__FIELD_CALL, 0, 0, 0, read_runtime, NULL},
-    {"fleet", GSRT__FIELD_CALL, 0, 0, 0, read_fleet, NULL},
-    {"twin", GSRT__FIELD_CALL, 0, 0, 0, read_twin, NULL},
+static const gsrt_yaml_field root_fields[] = {
+    {"gsrt", GSRT_YAML_FIELD_CALL, 0, 0, 0, accept, "1"},
+    {"name", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_name, "NAME"},
+    {"workload", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_workload, "{model: FILE.gguf, requests: [{prompt: \"...\"}]}"},
+    {"contract", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_contract, NULL},
+    {"plan", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_plan, "{stages: [{layers: [FIRST, LAST], ranks: [0]}]}"},
+    {"verify", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_verify, NULL},
+    {"output", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_output, NULL},
+    {"faults", GSRT_YAML_FIELD_CALL, 0, 0, 0, gsrt__scenario_read_faults, NULL},
+    {"healing", GSRT_YAML_FIELD_CALL, 0, 0, 0, gsrt__scenario_read_healing, NULL},
+    {"runtime", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_runtime, NULL},
+    {"fleet", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_fleet, NULL},
+    {"twin", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_twin, NULL},
 };
 
-gsrt_status gsrt__scenario_read_root(gsrt__reader *reader, const gsrt_yaml_node *root)
+gsrt_status gsrt__scenario_read_root(gsrt_yaml_reader *reader, const gsrt_yaml_node *root)
 {
     gsrt_status status = check_version(reader, root);
     if (status == GSRT_OK)
-        status = GSRT__READ_FIELDS(reader, root, root_fields, reader->scenario);
+        status = GSRT_YAML_READ_FIELDS(reader, root, root_fields, gsrt__scenario_of(reader));
     return status == GSRT_OK ? gsrt__scenario_check_faults(reader, root) : status;
 }

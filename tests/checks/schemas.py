@@ -35,7 +35,7 @@ TABLES = {
 
 def tables(text):
     found = {}
-    for name, body in re.findall(r"gsrt__field (\w+_fields)\[\] = \{(.*?)\n\};", text, re.S):
+    for name, body in re.findall(r"gsrt_yaml_field (\w+_fields)\[\] = \{(.*?)\n\};", text, re.S):
         found[name] = set(re.findall(r'\{"(\w+)",', body))
     return found
 
@@ -63,7 +63,7 @@ def keys_agree(root):
     return violations
 
 
-GOOD_KEYS = "\n".join('static const gsrt__field %s[] = {\n    {"k", X},\n};' % name for name in TABLES)
+GOOD_KEYS = "\n".join('static const gsrt_yaml_field %s[] = {\n    {"k", X},\n};' % name for name in TABLES)
 
 
 def good_schema():
