@@ -25,19 +25,14 @@ const char *gsrt_source_word(gsrt_source source)
     return words[source];
 }
 
-bool gsrt_source_parse(const char *text, gsrt_source *out_source, const char **out_text)
+bool gsrt_source_parse(const char *text, gsrt_source *out)
 {
     for (gsrt_source source = GSRT_SOURCE_GUESS; source < GSRT_SOURCE_DERIVED; source++) {
         const char *word = gsrt_source_word(source);
         size_t len = strlen(word);
-        if (strncmp(text, word, len) != 0 || text[len] != ':')
+        if (strncmp(text, word, len) != 0 || text[len] != ':' || text[len + 1 + strspn(text + len + 1, " ")] == 0)
             continue;
-        const char *rest = text + len + 1;
-        rest += strspn(rest, " ");
-        if (*rest == 0)
-            return false;
-        *out_source = source;
-        *out_text = rest;
+        *out = source;
         return true;
     }
     return false;

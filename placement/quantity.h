@@ -37,7 +37,7 @@ typedef struct gsrt_quantity {
     bool is_known;     /* false: nobody stated it, and it must not be used; all else is 0 then */
     double confidence; /* 0..1: how likely the truth lies in lo..hi */
     gsrt_source source;
-    const char *source_text; /* what stands behind "datasheet:" and its like; borrowed; NULL: nothing */
+    const char *source_text; /* "datasheet: H100, 2023", the kind included; borrowed; NULL: nothing */
     int32_t valid_from_day;  /* days since 1970-01-01, inclusive; GSRT_DAY_FIRST: no beginning */
     int32_t valid_until_day; /* inclusive; GSRT_DAY_LAST: no end */
 } gsrt_quantity;
@@ -67,9 +67,9 @@ bool gsrt_dimension_equal(gsrt_dimension a, gsrt_dimension b);
 /* "datasheet", ...; "" for NONE. Static. */
 const char *gsrt_source_word(gsrt_source source);
 
-/* "datasheet: H100, 2023" to its kind and the text behind the colon (borrowed). false: no kind of source, or
- * nothing behind it; DERIVED is none that a text can claim. */
-bool gsrt_source_parse(const char *text, gsrt_source *out_source, const char **out_text);
+/* The kind of source that "datasheet: H100, 2023" names. false: no kind, or nothing behind the colon; DERIVED is none
+ * that a text can claim. */
+bool gsrt_source_parse(const char *text, gsrt_source *out);
 
 /* A known quantity without interval or source. */
 gsrt_quantity gsrt_quantity_exact(double value, gsrt_dimension dimension);
