@@ -73,18 +73,18 @@
 #define GSRT_REPLAY_ACTIONS_BYTES_MAX (64u << 20) /* actions that one event leads to, in a replay: 64 whole steps */
 
 /* fleets */
-#define GSRT_FLEET_PLACES_MAX 4096        /* places of an inventory; each may stand for many, by its count */
-#define GSRT_FLEET_PARTS_MAX 4096         /* parts, likewise */
-#define GSRT_FLEET_LINKS_MAX 16384        /* links between them, likewise */
-#define GSRT_FLEET_PATHS_MAX 1024         /* named paths */
-#define GSRT_FLEET_PATH_LINKS_MAX 64      /* links of one path */
-#define GSRT_FLEET_TYPES_MAX 1024         /* types of an inventory and its catalogues */
-#define GSRT_FLEET_MEASUREMENTS_MAX 16384 /* observations beside what is claimed */
-#define GSRT_FLEET_IN_MAX 16              /* places that one thing is in: one location, and power and cooling */
-#define GSRT_FLEET_WORDS_MAX 64           /* pieces of software of one part */
-#define GSRT_FLEET_COUNT_MAX 1048576      /* of one thing in one place */
-#define GSRT_FLEET_TOTAL_MAX (1u << 24)   /* of one thing in the whole fleet */
-#define GSRT_FLEET_NAME_BYTES_MAX 96      /* of a place, part, path or type */
+#define GSRT_FLEET_PLACES_MAX 4096         /* places of an inventory; each may stand for many, by its count */
+#define GSRT_FLEET_PARTS_MAX 4096          /* parts, likewise */
+#define GSRT_FLEET_LINKS_MAX 16384         /* links between them, likewise */
+#define GSRT_FLEET_PATHS_MAX 1024          /* named paths */
+#define GSRT_FLEET_PATH_LINKS_MAX 64       /* links of one path */
+#define GSRT_FLEET_TYPES_MAX 1024          /* types of an inventory and its catalogues */
+#define GSRT_FLEET_MEASUREMENTS_MAX 16384  /* observations beside what is claimed */
+#define GSRT_FLEET_IN_MAX 16               /* places that one thing is in: one location, and power and cooling */
+#define GSRT_FLEET_WORDS_MAX 64            /* pieces of software of one part */
+#define GSRT_FLEET_COUNT_MAX 1048576       /* of one thing in one place */
+#define GSRT_FLEET_TOTAL_MAX (1u << 24)    /* of one thing in the whole fleet */
+#define GSRT_FLEET_NAME_BYTES_MAX 96       /* of a place, part, path or type */
 #define GSRT_FLEET_LINK_NAME_BYTES_MAX 200 /* of a link: two parts, and "->" between them */
 #define GSRT_FLEET_PRINT_BYTES_MAX (64u << 20)
 #define GSRT_FLEET_ARENA_BYTES_MAX (256u << 20) /* an inventory, resolved */

@@ -58,7 +58,7 @@ extern const char *const gsrt__trust_words[GSRT_TRUST_COUNT];
 
 /* ---- an inventory before names are resolved (fleet_read.c) ---- */
 
-/* Where numbers come from. The first member of everything that has the keys source, confidence, from and until. */
+/* Where numbers come from. The first member of everything that has the keys source, confidence, since and until. */
 typedef struct gsrt__provenance {
     gsrt_source source;
     const char *source_text;

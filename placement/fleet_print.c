@@ -78,7 +78,7 @@ static void put_stated(printer *p, const gsrt_quantity *quantity)
     if (p->status == GSRT_OK)
         p->status = gsrt_json_print_f64(p->out, quantity->confidence);
     if (quantity->valid_from_day != GSRT_DAY_FIRST) {
-        put(p, ", from: ");
+        put(p, ", since: ");
         put_day(p, quantity->valid_from_day);
     }
     if (quantity->valid_until_day != GSRT_DAY_LAST) {

@@ -1,4 +1,4 @@
-/* A quantity in an inventory: "80 GB [79, 81]", or {value: ..., source: ..., confidence: ..., from: ..., until: ...}.
+/* A quantity in an inventory: "80 GB [79, 81]", or {value: ..., source: ..., confidence: ..., since: ..., until: ...}.
  */
 #include "placement/fleet_impl.h"
 
@@ -40,10 +40,10 @@ static gsrt_status check_validity(gsrt_yaml_reader *reader, const gsrt_yaml_node
 {
     if (provenance->from_day <= provenance->until_day)
         return GSRT_OK;
-    return gsrt_yaml_refuse_as(reader, node, "validity_backwards", "'until' is before 'from'; change one of them");
+    return gsrt_yaml_refuse_as(reader, node, "validity_backwards", "'until' is before 'since'; change one of them");
 }
 
-static gsrt_status read_from(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_since(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt__provenance *provenance = object;
     gsrt_status status = read_day(reader, node, &provenance->from_day);
@@ -60,7 +60,7 @@ static gsrt_status read_until(gsrt_yaml_reader *reader, const gsrt_yaml_node *no
 const gsrt_yaml_field gsrt__provenance_fields[GSRT__PROVENANCE_FIELDS] = {
     {"source", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_source, NULL},
     {"confidence", GSRT_YAML_FIELD_F64, offsetof(gsrt__provenance, confidence), 0, 1, NULL, NULL},
-    {"from", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_from, NULL},
+    {"since", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_since, NULL},
     {"until", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_until, NULL},
 };
 

@@ -33,6 +33,39 @@ TABLES = {
 }
 
 
+# definition of the fleet's schema -> the file and table of its fields, and the table of its quantities
+FLEET_SCHEMA = "docs/schemas/fleet.schema.json"
+FLEET_TABLES = {
+    "fleet": ("placement/fleet_read.c", "fleet_fields", None),
+    "catalogue": ("placement/fleet_read.c", "catalogue_fields", None),
+    "place": ("placement/fleet_read.c", "place_fields", "place_properties"),
+    "part": ("placement/fleet_parts.c", "part_fields", "part_properties"),
+    "memory": ("placement/fleet_parts.c", "memory_fields", "onboard_properties"),
+    "link": ("placement/fleet_links.c", "link_fields", "link_properties"),
+    "path": ("placement/fleet_links.c", "path_fields", "path_properties"),
+    "measurement": ("placement/fleet_links.c", "measurement_fields", None),
+}
+
+
+def fleet_keys_agree(root):
+    import json
+    definitions = json.loads(house.read(root, FLEET_SCHEMA))["definitions"]
+    manual = house.read(root, "docs/fleet.md")
+    quantities = house.read(root, "placement/fleet_tables.c")
+    shared = set(re.findall(r'\{"(\w+)",', re.search(r"gsrt__provenance_fields\[.*?\] = \{(.*?)\n\};",
+                                                   house.read(root, "placement/fleet_quantity.c"), re.S).group(1)))
+    violations = []
+    for name, (path, fields, properties) in sorted(FLEET_TABLES.items()):
+        keys = tables(house.read(root, path)).get(fields, set()) | shared
+        if properties:
+            rows = re.search(r"gsrt__%s\[.*?\] = \{(.*?)\n\};" % properties, quantities, re.S).group(1)
+            keys |= set(re.findall(r'\{"(\w+)",', rows))
+        for key in sorted(keys ^ set(definitions[name]["properties"])):
+            violations.append("%s: key '%s' of %s is in only one of %s and %s" % (FLEET_SCHEMA, key, name, path, FLEET_SCHEMA))
+        violations += ["docs/fleet.md: key '%s' is not explained" % key for key in sorted(keys) if "`%s`" % key not in manual]
+    return violations
+
+
 def tables(text):
     found = {}
     for name, body in re.findall(r"gsrt_yaml_field (\w+_fields)\[\] = \{(.*?)\n\};", text, re.S):
@@ -94,8 +127,38 @@ def planted():
     ]
 
 
+def planted_fleet(root):
+    """The tree as it is, and with one key of each kind spelled otherwise."""
+    paths = [FLEET_SCHEMA, "docs/fleet.md", "placement/fleet_tables.c", "placement/fleet_quantity.c"]
+    paths += [row[0] for row in FLEET_TABLES.values()]
+    good = {path: house.read(root, path) for path in paths}
+
+    def tree(path, old, new):
+        return {**good, path: good[path].replace(old, new)}
+
+    return [
+        (good, None),
+        (tree("placement/fleet_tables.c", '{"capacity",', '{"size",'), "key 'size' of part"),
+        (tree("placement/fleet_links.c", '{"pairing",', '{"pairs",'), "key 'pairs' of link"),
+        (tree("docs/fleet.md", "`rates`", "rates"), "key 'rates' is not explained"),
+    ]
+
+
 def validate(name, value, validator):
     return ["%s: %s: %s" % (name, "/".join(map(str, error.path)), error.message) for error in validator.iter_errors(value)]
+
+
+def as_written(value, key=None):
+    """BaseLoader's texts as what the schema wants them to be."""
+    if isinstance(value, dict):
+        return {k: as_written(v, k) for k, v in value.items()}
+    if isinstance(value, list):
+        return [as_written(v) for v in value]
+    if key == "count":
+        return int(value)
+    if key == "confidence":
+        return float(value)
+    return {"true": True, "false": False}.get(value, value) if key in ("both", "coherent") else value
 
 
 def check_documents(root, run_directory):
@@ -104,7 +167,7 @@ def check_documents(root, run_directory):
     import jsonschema
     import yaml
     schemas, violations = {}, []
-    for name in ["scenario", "plan", "report", "tokens", "incident", "profile"]:
+    for name in ["scenario", "plan", "report", "tokens", "incident", "profile", "fleet"]:
         path = "docs/schemas/%s.schema.json" % name
         if name == "profile" and not os.path.exists(os.path.join(root, path)):
             continue
@@ -126,6 +189,14 @@ def check_documents(root, run_directory):
             violations += validate("scenarios/" + name, value, validator("scenario"))
             if value.get("name") != name[:-5]:
                 violations.append("scenarios/%s: its name is '%s'" % (name, value.get("name")))
+    for folder in ["scenarios/fleets", "scenarios/catalogue"]:
+        for name in sorted(os.listdir(os.path.join(root, folder))):
+            # yaml reads days as dates; the schema, and GSRT, as texts
+            value = yaml.load(house.read(root, folder + "/" + name), Loader=yaml.BaseLoader)
+            for version in ("gsrt_fleet", "gsrt_catalogue"):
+                if version in value:
+                    value[version] = int(value[version])
+            violations += validate(folder + "/" + name, as_written(value), validator("fleet"))
     texts = {}
     for program, names in [("tests/launch/report_test", ["report", "plan", "tokens", "scenario"]),
                            ("tests/health/incident_test", ["incident", "incident-open", "incident-failed"])]:
@@ -165,6 +236,11 @@ def main():
         print(line)
     if violations:
         sys.exit(1)
+    try:
+        house.run(fleet_keys_agree, planted_fleet(root))
+    except SystemExit as end:
+        if end.code != 0:
+            raise
     try:
         house.run(keys_agree, planted())
     except SystemExit as end:

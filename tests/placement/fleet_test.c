@@ -190,7 +190,7 @@ START_TEST(where_numbers_come_from)
                                  "    type: big\n"
                                  "    source: \"declared: them\"\n"
                                  "    confidence: 0.6\n"
-                                 "    power_idle: {value: \"60 W\", source: \"measured: us\", from: 2026-01-01}\n"
+                                 "    power_idle: {value: \"60 W\", source: \"measured: us\", since: 2026-01-01}\n"
                                  "    launch_overhead: \"3 us\"\n"
                                  "    price: {value: \"2 $/h\", confidence: 0.3}\n"
                                  "  - {name: b, type: big, launch_overhead: \"3 us\"}\n");
