@@ -1,6 +1,7 @@
 /* gsrt: what needs no job of ranks. */
 #include "launch/campaign_run.h"
 #include "launch/command.h"
+#include "launch/fleet_command.h"
 #include "launch/replay.h"
 #include "launch/twin_run.h"
 
@@ -19,6 +20,8 @@ int main(int argc, char **argv)
         exit_code = options.seed_count > 0 ? gsrt_campaign_run(&options) : gsrt_twin_run_scenario(&options);
     } else if (options.command == GSRT_COMMAND_REPLAY) {
         exit_code = gsrt_replay_run(&options);
+    } else if (options.command == GSRT_COMMAND_FLEET) {
+        exit_code = gsrt_fleet_command(&options);
     } else {
         exit_code = gsrt_command_print(&options);
     }

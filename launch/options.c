@@ -70,6 +70,7 @@ static const command_row command_rows[] = {
     {GSRT_COMMAND_RUN, "run", "run a scenario (the default)", FOR_LAUNCH},
     {GSRT_COMMAND_TWIN, "twin", "the same run in one process, in virtual time", FOR_GSRT},
     {GSRT_COMMAND_REPLAY, "replay", "take the recorded decisions of a run directory again", FOR_GSRT},
+    {GSRT_COMMAND_FLEET, "fleet", "the hardware graph: of this machine, or of a file", FOR_GSRT},
 };
 
 enum { COMMAND_COUNT = sizeof command_rows / sizeof command_rows[0] };
@@ -92,7 +93,7 @@ typedef struct parser {
     int next; /* index of the argument to read next */
     gsrt_options *options;
     gsrt_diag *diag;
-    const char *words[2]; /* the arguments that are no options */
+    const char *words[3]; /* the arguments that are no options */
     int word_count;
     bool is_help, is_version;
 } parser;
@@ -234,6 +235,22 @@ static gsrt_status take_letters(parser *p, const char *word)
     return GSRT_OK;
 }
 
+static const command_row *command_of(gsrt_tool tool, const char *word)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if ((command_rows[i].tools & tools_of(tool)) != 0 && strcmp(command_rows[i].name, word) == 0)
+            return &command_rows[i];
+    }
+    return NULL;
+}
+
+/* fleet has an action besides what it is about. */
+static int word_count_max(const parser *p)
+{
+    const command_row *row = p->word_count == 0 ? NULL : command_of(p->options->tool, p->words[0]);
+    return row != NULL && row->command == GSRT_COMMAND_FLEET ? 3 : 2;
+}
+
 static gsrt_status take_words(parser *p)
 {
     bool are_options_over = false;
@@ -246,22 +263,13 @@ static gsrt_status take_words(parser *p)
             status = take_long(p, word);
         else if (!are_options_over && word[0] == '-' && word[1] != 0)
             status = take_letters(p, word);
-        else if (p->word_count == 2)
+        else if (p->word_count == word_count_max(p))
             status = gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "unexpected argument '%.60s'; see '%s --help'",
                                    word, gsrt_tool_name(p->options->tool));
         else
             p->words[p->word_count++] = word;
     }
     return status;
-}
-
-static const command_row *command_of(gsrt_tool tool, const char *word)
-{
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        if ((command_rows[i].tools & tools_of(tool)) != 0 && strcmp(command_rows[i].name, word) == 0)
-            return &command_rows[i];
-    }
-    return NULL;
 }
 
 static gsrt_status refuse_command(parser *p, const char *word)
@@ -300,6 +308,38 @@ static gsrt_status choose_run(parser *p)
     return GSRT_OK;
 }
 
+/* fleet discover, fleet check FILE, fleet show FILE: a file says everything itself. */
+static gsrt_status choose_fleet(parser *p)
+{
+    static const char *const actions[] = {"discover", "check", "show"};
+    gsrt_options *options = p->options;
+    if (p->word_count == 1)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "do what with it? write 'gsrt fleet check FILE'");
+    size_t action = 0;
+    while (action < 3 && strcmp(actions[action], p->words[1]) != 0)
+        action++;
+    if (action == 3) {
+        const char *nearest = gsrt_nearest(p->words[1], actions, 3);
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "unknown action '%.60s' of fleet; did you mean '%s'?",
+                             p->words[1], nearest == NULL ? "check" : nearest);
+    }
+    bool has_file = p->word_count == 3;
+    if (has_file != (action != GSRT_FLEET_DISCOVER))
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL,
+                             has_file ? "'discover' looks at this machine; leave '%.60s' out"
+                                      : "no file given; write 'gsrt fleet %.60s FILE'",
+                             p->words[has_file ? 2 : 1]);
+    const char *refused = options->directory != NULL ? "-o"
+                          : options->set_count > 0   ? "--set"
+                          : options->seed_count > 0  ? "--seeds"
+                                                     : NULL;
+    if (refused != NULL)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "'fleet' takes no '%s'; leave it out", refused);
+    options->fleet_action = (gsrt_fleet_action)action;
+    options->fleet = has_file ? p->words[2] : NULL;
+    return GSRT_OK;
+}
+
 /* What is done is written in the run directory: nothing else can be asked for. */
 static gsrt_status choose_resumed(parser *p)
 {
@@ -335,6 +375,8 @@ static gsrt_status choose_command(parser *p)
     options->command = row == NULL ? GSRT_COMMAND_RUN : row->command;
     if (options->command == GSRT_COMMAND_REPLAY)
         return choose_run(p);
+    if (options->command == GSRT_COMMAND_FLEET)
+        return choose_fleet(p);
     if (row != NULL && p->word_count == 1)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "no scenario given; write '%s'", usage);
     options->scenario = p->words[p->word_count - 1];
@@ -407,6 +449,7 @@ gsrt_status gsrt_options_print_help(gsrt_tool tool, gsrt_buffer *out)
     else
         status = gsrt_buffer_print(out, "usage: gsrt twin [OPTION]... SCENARIO.yaml\n"
                                         "       gsrt replay [OPTION]... RUN\n"
+                                        "       gsrt fleet discover | check FILE | show FILE\n"
                                         "Look at a scenario, or at a run, without the machines that it is for.\n");
     if (status == GSRT_OK)
         status = gsrt_buffer_print(out, "\ncommands:\n");
