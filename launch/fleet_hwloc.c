@@ -262,19 +262,15 @@ static gsrt_status write_topology(hwloc_topology_t topology, bool is_here, gsrt_
     return w.status;
 }
 
-static void limit(int resource, rlim_t most)
-{
-    struct rlimit value = {most, most};
-    (void)setrlimit(resource, &value);
-}
-
 /* Never returns. */
 static void run_child(gsrt_span xml, int to)
 {
-    limit(RLIMIT_CPU, GSRT_FLEET_HWLOC_CPU_S);
-    limit(RLIMIT_CORE, 0);
+    const struct rlimit time_s = {GSRT_FLEET_HWLOC_CPU_S, GSRT_FLEET_HWLOC_CPU_S}, core = {0, 0};
+    (void)setrlimit(RLIMIT_CPU, &time_s);
+    (void)setrlimit(RLIMIT_CORE, &core);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    limit(RLIMIT_AS, GSRT_FLEET_HWLOC_BYTES); /* sanitizers map much more, and use little of it */
+    const struct rlimit bytes = {GSRT_FLEET_HWLOC_BYTES, GSRT_FLEET_HWLOC_BYTES};
+    (void)setrlimit(RLIMIT_AS, &bytes); /* sanitizers map much more, and use little of it */
 #endif
     (void)alarm(2 * GSRT_FLEET_HWLOC_CPU_S);
     int nowhere = open("/dev/null", O_WRONLY);

@@ -164,9 +164,20 @@ static gsrt_status read_types(gsrt_yaml_reader *reader, const gsrt_yaml_node *ro
     if (inventory->type_count > 0)
         memcpy(all, inventory->types, inventory->type_count * sizeof *all);
     memcpy(all + inventory->type_count, items, count * sizeof *all);
+    for (uint32_t i = inventory->type_count; i < inventory->type_count + count; i++) {
+        for (uint32_t before = 0; before < i; before++) {
+            const gsrt_part *type = &all[i].part, *other = &all[before].part;
+            if (strcmp(type->name, other->name) != 0)
+                continue;
+            gsrt_findings_add(inventory->findings, "duplicate_name", type->where,
+                              "there are two types '%.100s', the other at %.300s; give one another name", type->name,
+                              other->where);
+            status = GSRT_EINPUT;
+        }
+    }
     inventory->types = all;
     inventory->type_count += count;
-    return GSRT_OK;
+    return status;
 }
 
 static gsrt_status read_document(const gsrt_yaml *yaml, const char *what, const char *version_key,

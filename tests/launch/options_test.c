@@ -178,6 +178,12 @@ START_TEST(refusals)
     refuse(gsrt, "replay a -o b", "'replay' takes no '-o'; leave it out");
     refuse(gsrt, "replay a --set x=1", "'replay' takes no '--set'; leave it out");
     refuse(launch, "replay a", "'replay' is a command of gsrt; write 'gsrt replay'");
+    refuse(gsrt, "fleet", "do what with it? write 'gsrt fleet check FILE'");
+    refuse(gsrt, "fleet chek a", "unknown action 'chek' of fleet; did you mean 'check'?");
+    refuse(gsrt, "fleet check", "no file given; write 'gsrt fleet check FILE'");
+    refuse(gsrt, "fleet discover a", "'discover' looks at this machine; leave 'a' out");
+    refuse(gsrt, "fleet show a b", "unexpected argument 'b'; see 'gsrt --help'");
+    refuse(gsrt, "fleet check a -o b", "'fleet' takes no '-o'; leave it out");
     refuse(gsrt, "twni a.yaml", "unknown command 'twni'; did you mean 'twin'?");
     refuse(gsrt, "run a.yaml", "'run' is a command of gsrt-launch; write 'gsrt-launch run'");
     refuse(launch, "twin a.yaml", "'twin' is a command of gsrt; write 'gsrt twin'");

@@ -71,6 +71,7 @@ static const struct {
     {"duplicate_name", AND("  - {name: e, kind: engine, rates: {matmul: {f32: \"1 TFLOPS\"}}}\n"), "parts[1]",
      "first at f.yaml: line 4"},
     {"duplicate_name", AND("places: [{name: n, kind: node}, {name: n, kind: rack}]\n"), "places[1]", "given twice"},
+    {"duplicate_name", AND("types: [{name: t, kind: nic}, {name: t, kind: nic}]\n"), "types[1]", "two types 't'"},
     {"unknown_name", WITH("in: nowhere"), "parts[0].in", "there is no place 'nowhere'"},
     {"unknown_name", HEAD NODE "parts: [{name: a, kind: engine, in: N}]\n", "parts[0].in", "did you mean"},
     {"unknown_name", HEAD "parts: [{name: a, type: tiny}]\n", "parts[0].type", "there is no type 'tiny'"},

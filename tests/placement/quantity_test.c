@@ -127,7 +127,7 @@ START_TEST(printing_reads_back_to_the_same_bits)
 {
     static const gsrt_dimension dimensions[] = {
         BYTES, BANDWIDTH, SECONDS, RATE, POWER, {0}, {.dollar = 1, .joule = -1}};
-    for (uint64_t i = 0; i < 20000; i++) {
+    for (uint64_t i = 0; i < 4000; i++) {
         gsrt_dimension dimension = dimensions[i % (sizeof dimensions / sizeof dimensions[0])];
         double number = (gsrt_random_f64(1, 2, 2 * i) - 0.1) * pow(10, 40 * gsrt_random_f64(1, 2, 2 * i + 1) - 20);
         gsrt_quantity q = gsrt_quantity_exact(number, dimension), again;
