@@ -60,7 +60,7 @@ static gsrt_status refuse(gsrt_diag *diag, const char *option, uint32_t value, c
 gsrt_status gsrt_randmodel_check(const gsrt_randmodel_options *options, gsrt_diag *diag)
 {
     const gsrt_randmodel_options *o = options;
-    if (!gsrt_dtype_is_known((uint32_t)o->dtype))
+    if (!gsrt_dtype_is_computed((uint32_t)o->dtype))
         return refuse(diag, "dtype", (uint32_t)o->dtype, "use f32, f16, bf16, q8_0 or q4_0");
     if (o->head_count == 0 || o->head_count > 1024)
         return refuse(diag, "heads", o->head_count, "use 1 to 1024");
@@ -271,6 +271,9 @@ static uint32_t file_type_of(gsrt_dtype dtype)
     case GSRT_DTYPE_Q4_0: return 2;
     case GSRT_DTYPE_Q8_0: return 7;
     case GSRT_DTYPE_BF16: return 32;
+    case GSRT_DTYPE_MXFP4:
+    case GSRT_DTYPE_F8_E4M3:
+    case GSRT_DTYPE_NVFP4: break; /* refused by gsrt_randmodel_check */
     }
     return 0;
 }
@@ -419,6 +422,9 @@ static size_t convert(scratch *s, gsrt_dtype dtype, size_t blocks)
                 to[j] = to[j] == 0x80 ? 0x81 : to[j]; /* quantisers write -127..127 */
             to += random_bytes;
             break;
+        case GSRT_DTYPE_MXFP4:
+        case GSRT_DTYPE_F8_E4M3:
+        case GSRT_DTYPE_NVFP4: break; /* refused by gsrt_randmodel_check */
         }
     }
     return (size_t)(to - s->out);

@@ -243,7 +243,7 @@ static gsrt_status add_tensor(import *im, const char *name, uint32_t rows, uint3
         return fail_tensor(im, name, "is missing; convert the file again");
     char what[200];
     bool is_vector = rows == 1;
-    if (!gsrt_dtype_is_known(t->type)) {
+    if (!gsrt_dtype_is_computed(t->type)) {
         (void)snprintf(what, sizeof what,
                        "type %s is not supported; supported: f32, f16, bf16, q8_0, q4_0: convert "
                        "or quantise the model to one of these",
