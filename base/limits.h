@@ -12,6 +12,7 @@
 
 /* models */
 #define GSRT_LAYER_COUNT_MAX 1024       /* layers of a model */
+#define GSRT_EXPERT_COUNT_MAX 4096      /* experts of a layer: sizes of a stack fit 62 bits */
 #define GSRT_TENSOR_COUNT_MAX 65536     /* tensors of a model file */
 #define GSRT_TENSOR_DIM_COUNT_MAX 4     /* GGUF's own limit */
 #define GSRT_DIM_MAX (1u << 24)         /* one dimension of a matrix that we compute with */

@@ -100,6 +100,7 @@ static gsrt_status read_identity(import *im)
         return status;
     size_t len = name.len < GSRT_NAME_BYTES_MAX ? name.len : GSRT_NAME_BYTES_MAX;
     gsrt_workload *w = im->workload;
+    w->has_weights = true;
     w->name = gsrt_arena_copy_text(&w->arena, (const char *)name.data, len);
     w->architecture = gsrt_arena_copy_text(&w->arena, "llama", 5);
     return w->name == NULL || w->architecture == NULL ? fail_memory(im) : GSRT_OK;
@@ -134,7 +135,6 @@ static gsrt_status refuse_unsupported(const import *im)
 static gsrt_status read_shape(import *im)
 {
     gsrt_workload *w = im->workload;
-    uint32_t value_dim = 0;
     gsrt_status status = need_uniform(im, "llama.block_count", &w->layer_count);
     if (status == GSRT_OK)
         status = need_uniform(im, "llama.embedding_length", &w->dim);
@@ -157,8 +157,8 @@ static gsrt_status read_shape(import *im)
             "is missing, and the embedding length is no multiple of the head count; convert the file again");
     status = uniform_or(im, "llama.attention.key_length", w->dim / w->head_count, &w->head_dim);
     if (status == GSRT_OK)
-        status = uniform_or(im, "llama.attention.value_length", w->head_dim, &value_dim);
-    if (status == GSRT_OK && value_dim != w->head_dim)
+        status = uniform_or(im, "llama.attention.value_length", w->head_dim, &w->value_head_dim);
+    if (status == GSRT_OK && w->value_head_dim != w->head_dim)
         return fail_key(im, "llama.attention.value_length",
                         "differs from the key length, which is not supported; use a model with equal lengths");
     if (status == GSRT_OK && (w->layer_count > GSRT_LAYER_COUNT_MAX || w->dim > GSRT_DIM_MAX ||
@@ -263,10 +263,9 @@ static gsrt_status add_tensor(import *im, const char *name, uint32_t rows, uint3
         return fail_tensor(im, name, what);
     }
     mark_used(im, t);
-    uint64_t parameters = (uint64_t)rows * columns;
-    im->workload->parameter_count += parameters;
     gsrt_tensor tensor = {.name = name,
                           .dtype = (gsrt_dtype)t->type,
+                          .stack_count = 1,
                           .row_count = rows,
                           .column_count = columns,
                           .offset_bytes = t->offset_bytes,
@@ -294,6 +293,7 @@ static gsrt_status add_value(import *im, const char *name, uint32_t width, gsrt_
     char full[GSRT_NAME_BYTES_MAX];
     gsrt_value value = {.name = im->layer == GSRT_NO_INDEX ? name : layer_name(im, name, full),
                         .width = width,
+                        .rows = split == GSRT_SPLIT_VOCAB ? GSRT_ROWS_WANTED : GSRT_ROWS_TOKENS,
                         .split = split,
                         .unit = unit,
                         .is_kv = is_kv};
@@ -306,6 +306,7 @@ static gsrt_op blank_op(const import *im, gsrt_op_kind kind)
     return (gsrt_op){.kind = kind,
                      .region = im->region,
                      .layer = im->layer,
+                     .state = GSRT_NO_INDEX,
                      .in = {GSRT_NO_INDEX, GSRT_NO_INDEX, GSRT_NO_INDEX},
                      .out = GSRT_NO_INDEX,
                      .tensor = GSRT_NO_INDEX,
@@ -385,6 +386,20 @@ static gsrt_status add_binary(import *im, gsrt_op_kind kind, const char *value, 
     return status == GSRT_OK ? add_op(im, &op) : status;
 }
 
+/* The KV cache of the layer: in f32, as backends/kv.h keeps it. */
+static gsrt_status add_state(import *im, uint32_t *out_index)
+{
+    char full[GSRT_NAME_BYTES_MAX];
+    uint32_t width = im->workload->kv_head_count * im->workload->head_dim;
+    gsrt_state state = {.name = layer_name(im, "kv", full),
+                        .kind = GSRT_STATE_KV,
+                        .layer = im->layer,
+                        .dtype = GSRT_DTYPE_F32,
+                        .key_width = width,
+                        .value_width = width};
+    return gsrt_workload_add_state(im->workload, &state, out_index) == GSRT_OK ? GSRT_OK : fail_memory(im);
+}
+
 static gsrt_status add_attention(import *im, uint32_t norm, uint32_t *out)
 {
     gsrt_workload *w = im->workload;
@@ -405,6 +420,8 @@ static gsrt_status add_attention(import *im, uint32_t norm, uint32_t *out)
         status = add_rope(im, op.in[0]);
     if (status == GSRT_OK)
         status = add_rope(im, op.in[1]);
+    if (status == GSRT_OK)
+        status = add_state(im, &op.state);
     if (status == GSRT_OK)
         status = add_value(im, "attn", q_width, GSRT_SPLIT_HEADS, false, &op.out);
     if (status == GSRT_OK)
@@ -437,6 +454,7 @@ static gsrt_status add_region(import *im, const char *name, uint32_t op_first, u
                           .op_count = im->workload->op_count - op_first,
                           .in = in,
                           .out = out};
+    gsrt_workload_describe(im->workload, &region);
     im->region++;
     return gsrt_workload_add_region(im->workload, &region, &ignored) == GSRT_OK ? GSRT_OK : fail_memory(im);
 }

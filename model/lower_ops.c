@@ -1,6 +1,7 @@
 /* The walk over the op list: one function per kind of op, and the life of the values. */
 #include "model/lower_impl.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,6 +147,15 @@ static void lower_op(gsrt__lowering *l, const gsrt_op *op)
     case GSRT_OP_SWIGLU: lower_elementwise(l, op, GSRT_INSTR_SWIGLU); break;
     case GSRT_OP_ADD: lower_elementwise(l, op, GSRT_INSTR_ADD); break;
     case GSRT_OP_LOGITS: gsrt__lower_logits(l, op); break;
+    case GSRT_OP_LAYERNORM:
+    case GSRT_OP_POSITION:
+    case GSRT_OP_SCALE:
+    case GSRT_OP_GELU:
+    case GSRT_OP_GEGLU:
+    case GSRT_OP_LATENT_ATTENTION:
+    case GSRT_OP_ROUTE:
+    case GSRT_OP_EXPERT_LINEAR:
+    case GSRT_OP_COMBINE: assert(false && "refused by gsrt_weights_create"); break;
     }
 }
 

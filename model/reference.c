@@ -1,5 +1,6 @@
 #include "model/reference.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "backends/numerics.h"
@@ -209,6 +210,15 @@ static gsrt_status run_op(gsrt_reference *r, const gsrt_op *op, uint32_t token, 
     case GSRT_OP_ATTENTION: run_attention(r, op, position); break;
     case GSRT_OP_SWIGLU: gsrt_oracle_swiglu(r->values[op->in[0]], r->values[op->in[1]], width, out); break;
     case GSRT_OP_ADD: gsrt_oracle_add(r->values[op->in[0]], r->values[op->in[1]], width, out); break;
+    case GSRT_OP_LAYERNORM:
+    case GSRT_OP_POSITION:
+    case GSRT_OP_SCALE:
+    case GSRT_OP_GELU:
+    case GSRT_OP_GEGLU:
+    case GSRT_OP_LATENT_ATTENTION:
+    case GSRT_OP_ROUTE:
+    case GSRT_OP_EXPERT_LINEAR:
+    case GSRT_OP_COMBINE: assert(false && "refused by gsrt_weights_create"); break;
     }
     return GSRT_OK;
 }

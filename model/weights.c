@@ -20,6 +20,9 @@ gsrt_status gsrt_weights_create(const gsrt_gguf *gguf, const gsrt_workload *work
 {
     gsrt_span file = gsrt_gguf_bytes(gguf), ignored;
     uint64_t bits = 0, total = 0;
+    gsrt_status status = gsrt_workload_executable(workload, gsrt_gguf_name(gguf), diag);
+    if (status != GSRT_OK)
+        return status;
     for (uint32_t i = 0; i < workload->tensor_count; i++) {
         const gsrt_tensor *t = &workload->tensors[i];
         if (!gsrt_span_cut(file, t->offset_bytes, t->size_bytes, &ignored)) {

@@ -15,7 +15,8 @@
 typedef struct gsrt_weights gsrt_weights;
 
 /* out      owned; free with gsrt_weights_free. `workload` was imported from `gguf`; both borrowed until free.
- * returns  GSRT_OK | GSRT_EINPUT (a tensor lies outside the file: not this workload's file; *diag) | GSRT_ENOMEM.
+ * returns  GSRT_OK | GSRT_EINPUT (a tensor lies outside the file: not this workload's file; *diag) | GSRT_EUNSUPPORTED
+ *          (gsrt_workload_executable: who has weights, has a workload that runs) | GSRT_ENOMEM.
  * test     tests/model/weights_test.c
  */
 GSRT_MUST_CHECK gsrt_status gsrt_weights_create(const gsrt_gguf *gguf, const gsrt_workload *workload,

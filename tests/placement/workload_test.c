@@ -20,8 +20,11 @@ enum { DIM = 8, VOCAB = 5 };
 static uint32_t tensor(gsrt_workload *w, const char *name, uint32_t rows, uint32_t columns)
 {
     uint32_t index;
-    gsrt_tensor t = {
-        .name = name, .row_count = rows, .column_count = columns, .size_bytes = (uint64_t)rows * columns * 4};
+    gsrt_tensor t = {.name = name,
+                     .stack_count = 1,
+                     .row_count = rows,
+                     .column_count = columns,
+                     .size_bytes = (uint64_t)rows * columns * 4};
     ck_assert_int_eq(gsrt_workload_add_tensor(w, &t, &index), GSRT_OK);
     return index;
 }
@@ -30,7 +33,12 @@ static uint32_t value(gsrt_workload *w, const char *name, uint32_t width, gsrt_s
                       bool is_kv)
 {
     uint32_t index;
-    gsrt_value v = {.name = name, .width = width, .split = split, .unit = unit, .is_kv = is_kv};
+    gsrt_value v = {.name = name,
+                    .width = width,
+                    .rows = split == GSRT_SPLIT_VOCAB ? GSRT_ROWS_WANTED : GSRT_ROWS_TOKENS,
+                    .split = split,
+                    .unit = unit,
+                    .is_kv = is_kv};
     ck_assert_int_eq(gsrt_workload_add_value(w, &v, &index), GSRT_OK);
     return index;
 }
@@ -43,13 +51,14 @@ static uint32_t op(gsrt_workload *w, gsrt_op_kind kind, uint32_t region, uint32_
     gsrt_op o = {.kind = kind,
                  .region = region,
                  .layer = region == 1 ? 0 : GSRT_NO_INDEX,
+                 .state = kind == GSRT_OP_ATTENTION ? 0 : GSRT_NO_INDEX,
                  .in = {in0, in1, in2},
                  .out = out,
                  .tensor = tensor_index,
                  .bias = GSRT_NO_INDEX,
                  .epsilon = 1e-5f,
                  .scale = 0.5f,
-                 .head_dim = 4,
+                 .head_dim = kind == GSRT_OP_ROPE || kind == GSRT_OP_ATTENTION ? 4 : 0,
                  .k_group = 1,
                  .rope = kind == GSRT_OP_ROPE ? &rope : NULL};
     ck_assert_int_eq(gsrt_workload_add_op(w, &o, &index), GSRT_OK);
@@ -61,6 +70,7 @@ static void region(gsrt_workload *w, const char *name, uint32_t layer, uint32_t 
     uint32_t index;
     gsrt_region r = {
         .name = name, .layer = layer, .op_first = first, .op_count = w->op_count - first, .in = in, .out = out};
+    gsrt_workload_describe(w, &r);
     ck_assert_int_eq(gsrt_workload_add_region(w, &r, &index), GSRT_OK);
 }
 
@@ -75,13 +85,19 @@ static model build(void)
     w->layer_count = w->kv_head_count = 1;
     w->dim = w->ffn_dim = DIM;
     w->head_count = 2;
-    w->head_dim = 4;
+    w->head_dim = w->value_head_dim = 4;
+    w->name = "m";
+    w->architecture = "made";
+    w->has_weights = true;
     w->vocab_count = VOCAB;
     w->context_max = 16;
     m.embd = tensor(w, "embd", VOCAB, DIM);
     m.gain = tensor(w, "gain", 1, DIM);
     m.matrix = tensor(w, "matrix", DIM, DIM);
     uint32_t narrow = tensor(w, "narrow", 4, DIM);
+    gsrt_state kv = {.name = "kv", .key_width = 4, .value_width = 4};
+    uint32_t state;
+    ck_assert_int_eq(gsrt_workload_add_state(w, &kv, &state), GSRT_OK);
     m.x = value(w, "x", DIM, GSRT_SPLIT_NONE, 0, false);
     m.norm = value(w, "norm", DIM, GSRT_SPLIT_NONE, 0, false);
     m.q = value(w, "q", DIM, GSRT_SPLIT_HEADS, 4, false);
@@ -256,12 +272,12 @@ static uint32_t bits(float number)
 START_TEST(rule_5_ops)
 {
     refuse_op(0, offsetof(gsrt_op, tensor), 2, "op 0 (embed of 'matrix'): the tensor is not [vocabulary");
-    refuse_op(0, offsetof(gsrt_op, tensor), NONE, "the tensor is not [vocabulary");
-    refuse_op(1, offsetof(gsrt_op, tensor), 2, "no f32 vector as long as its input");
+    refuse_op(0, offsetof(gsrt_op, tensor), NONE, "the tensor is missing");
+    refuse_op(1, offsetof(gsrt_op, tensor), 2, "no vector as long as its input");
     refuse_op(1, offsetof(gsrt_op, epsilon), bits(-1), "epsilon must not be negative");
-    refuse_op(1, offsetof(gsrt_op, epsilon), bits(NAN), "epsilon must not be negative");
+    refuse_op(1, offsetof(gsrt_op, epsilon), bits(NAN), "a constant is not finite");
     refuse_op(2, offsetof(gsrt_op, tensor), 0, "the tensor is not [outputs, inputs]");
-    refuse_op(2, offsetof(gsrt_op, bias), 2, "the bias is no f32 vector");
+    refuse_op(2, offsetof(gsrt_op, bias), 2, "the bias is no vector");
     refuse_op(2, offsetof(gsrt_op, k_group), 3, "no whole number of groups");
     refuse_op(2, offsetof(gsrt_op, k_group), 0, "no whole number of groups");
     refuse_op(2, offsetof(gsrt_op, in) + 4, 0, "more inputs than its kind reads");
@@ -270,10 +286,130 @@ START_TEST(rule_5_ops)
     refuse_op(6, offsetof(gsrt_op, scale), bits(0), "head size, layer or scale is wrong");
     refuse_op(6, offsetof(gsrt_op, in) + 8, NONE, "an input is missing");
     refuse_op(8, offsetof(gsrt_op, in) + 4, 3, "its values differ in width");
-    refuse_op(10, offsetof(gsrt_op, kind), GSRT_OP_RMSNORM, "no f32 vector");
-    refuse_op(7, offsetof(gsrt_op, kind), GSRT_OP_LOGITS, "logits are split by vocabulary");
+    refuse_op(10, offsetof(gsrt_op, kind), GSRT_OP_RMSNORM, "the rows of its values do not go together");
+    refuse_op(7, offsetof(gsrt_op, kind), GSRT_OP_LOGITS, "the rows of its values do not go together");
     refuse_op(7, offsetof(gsrt_op, kind), 77, "");
     refuse_op(7, offsetof(gsrt_op, layer), NONE, "its layer is not its region's");
+}
+END_TEST
+
+START_TEST(rule_4_traits)
+{
+    model m = build();
+    ck_assert_uint_eq(m.w->regions[0].effects, 0);
+    ck_assert_uint_eq(m.w->regions[1].effects, GSRT_EFFECT_READS_STATE | GSRT_EFFECT_WRITES_STATE);
+    ck_assert_uint_eq(m.w->regions[2].effects, GSRT_EFFECT_EMITS);
+    ck_assert_uint_eq(m.w->regions[2].sensitivity, GSRT_SENSITIVITY_CHOICE);
+    ck_assert_uint_eq(m.w->regions[0].legal & GSRT_LEGAL_PAGE, 0);
+    m.w->regions[1].legal &= ~(uint32_t)GSRT_LEGAL_PAGE; /* an author may forbid */
+    m.w->regions[1].error_relative_max = 0.01f;
+    gsrt_diag diag = {0};
+    ck_assert_msg(gsrt_workload_check(m.w, "m.gguf", &diag) == GSRT_OK, "%s", diag.text);
+    m.w->regions[0].legal |= GSRT_LEGAL_PAGE;
+    refuse(&m, "region 'embed': it allows what its ops do not");
+    m = build();
+    m.w->regions[1].effects = GSRT_EFFECT_READS_STATE;
+    refuse(&m, "region 'layer.0': its effects are not those of its ops");
+    m = build();
+    m.w->regions[1].phases = 0;
+    refuse(&m, "region 'layer.0': it runs in no phase");
+    m = build();
+    m.w->regions[2].sensitivity = GSRT_SENSITIVITY_SMOOTH;
+    refuse(&m, "region 'output': it chooses");
+    m = build();
+    m.w->regions[2].error_relative_max = NAN;
+    refuse(&m, "region 'output': its error envelope");
+}
+END_TEST
+
+START_TEST(rule_2_views)
+{
+    const gsrt_tensor right = {.name = "part",
+                               .stack_count = 1,
+                               .row_count = 4,
+                               .column_count = DIM,
+                               .size_bytes = 4 * DIM * 4,
+                               .is_view = true,
+                               .base = 2,
+                               .base_row = 4};
+    uint32_t index;
+    model m = build();
+    uint64_t before = m.w->parameter_count;
+    ck_assert_int_eq(gsrt_workload_add_tensor(m.w, &right, &index), GSRT_OK);
+    ck_assert_uint_eq(m.w->parameter_count, before); /* the same elements again */
+    m.w->ops[3].tensor = index;
+    gsrt_diag diag = {0};
+    ck_assert_msg(gsrt_workload_check(m.w, "m.gguf", &diag) == GSRT_OK, "%s", diag.text);
+    m.w->tensors[index].base_row = 5;
+    refuse(&m, "tensor 'part': it does not lie within");
+    m = build();
+    ck_assert_int_eq(gsrt_workload_add_tensor(m.w, &right, &index), GSRT_OK);
+    refuse(&m, "part: no op reads this tensor");
+    m = build();
+    ck_assert_int_eq(gsrt_workload_add_tensor(m.w, &right, &index), GSRT_OK);
+    m.w->tensors[index].base = index;
+    refuse(&m, "tensor 'part': the tensor that it is a view of is missing");
+    m = build();
+    m.w->parameter_count++;
+    refuse(&m, "parameter count");
+}
+END_TEST
+
+START_TEST(rule_8_states)
+{
+    uint32_t index;
+    model m = build();
+    m.w->states[0].key_width = 8;
+    refuse(&m, "op 6 (attention): the state is not of its layer");
+    m = build();
+    m.w->states[0].layer = 1;
+    refuse(&m, "state 'kv': its layer");
+    m = build();
+    ck_assert_int_eq(gsrt_workload_add_state(m.w, &m.w->states[0], &index), GSRT_OK);
+    refuse(&m, "kv: nothing writes this state");
+    m = build();
+    m.w->ops[6].state = NONE;
+    refuse(&m, "op 6 (attention): the state is missing");
+    m = build();
+    m.w->ops[7].state = 0;
+    refuse(&m, "its kind has none");
+}
+END_TEST
+
+START_TEST(what_runs)
+{
+    model m = build();
+    gsrt_diag diag = {0};
+    ck_assert_int_eq(gsrt_workload_executable(m.w, "m.gguf", &diag), GSRT_OK);
+    m.w->states[0].window = 8;
+    ck_assert_int_eq(gsrt_workload_executable(m.w, "m.gguf", &diag), GSRT_EUNSUPPORTED);
+    ck_assert_str_eq(diag.text,
+                     "m.gguf: kv: states are kept in f32 and without a window; it can be planned for, not run");
+    gsrt_workload_free(m.w);
+    const struct {
+        size_t field;
+        uint32_t op, bits;
+    } wrong[] = {{offsetof(gsrt_op, kind), 8, GSRT_OP_GEGLU}, {offsetof(gsrt_op, gain_offset), 1, bits(1)},
+                 {offsetof(gsrt_op, head_dim), 1, 4},         {offsetof(gsrt_op, softcap), 6, bits(50)},
+                 {offsetof(gsrt_op, softcap), 10, bits(30)},  {offsetof(gsrt_op, tensor), 6, 1}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        m = build();
+        memcpy((char *)&m.w->ops[wrong[i].op] + wrong[i].field, &wrong[i].bits, 4);
+        diag = (gsrt_diag){0};
+        ck_assert_int_eq(gsrt_workload_executable(m.w, "m.gguf", &diag), GSRT_EUNSUPPORTED);
+        ck_assert_msg(strstr(diag.text, "no kernel") != NULL, "%s", diag.text);
+        gsrt_workload_free(m.w);
+    }
+    m = build();
+    m.w->has_weights = false;
+    ck_assert_int_eq(gsrt_workload_executable(m.w, "m.gguf", NULL), GSRT_EUNSUPPORTED);
+    m.w->has_weights = true;
+    m.w->tensors[m.matrix].dtype = GSRT_DTYPE_F8_E4M3;
+    ck_assert_int_eq(gsrt_workload_executable(m.w, "m.gguf", NULL), GSRT_EUNSUPPORTED);
+    m.w->tensors[m.matrix].dtype = GSRT_DTYPE_F32;
+    m.w->tensors[m.gain].dtype = GSRT_DTYPE_BF16; /* right, and yet no kernel reads it */
+    ck_assert_int_eq(gsrt_workload_executable(m.w, "m.gguf", NULL), GSRT_EUNSUPPORTED);
+    gsrt_workload_free(m.w);
 }
 END_TEST
 
@@ -296,7 +432,7 @@ START_TEST(rule_5_rope)
     }
     model m = build();
     m.w->ops[5].rope = NULL;
-    refuse(&m, "it must rotate heads");
+    refuse(&m, "the rotation or the routing is missing");
 }
 END_TEST
 
@@ -317,7 +453,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *tests[] = {the_right_one_passes, tables_grow, rule_1_counts, rule_2_tensors,    rule_3_values,
-                            rule_4_regions,       rule_5_ops,  rule_5_rope,   rules_6_and_7_flow};
+    const TTest *tests[] = {the_right_one_passes, tables_grow,    rule_1_counts, rule_2_tensors, rule_2_views,
+                            rule_3_values,        rule_4_regions, rule_4_traits, rule_5_ops,     rule_5_rope,
+                            rules_6_and_7_flow,   rule_8_states,  what_runs};
     return unit_run("workload", tests, sizeof tests / sizeof tests[0]);
 }
