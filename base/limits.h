@@ -57,6 +57,7 @@
 #define GSRT_MSGPACK_ITEMS_MAX 1048576    /* elements of one msgpack array or map from outside */
 
 /* files */
+#define GSRT_WORKLOAD_BYTES_MAX (64u << 20)   /* text form of a workload: 1024 layers need 20 MiB */
 #define GSRT_SCENARIO_BYTES_MAX (8u << 20)    /* scenario YAML */
 #define GSRT_YAML_DEPTH_MAX 32                /* nesting of a YAML document */
 #define GSRT_YAML_NODES_MAX 262144            /* nodes of a YAML document */
