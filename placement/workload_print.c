@@ -16,12 +16,15 @@ static const char *without_number(const char *name, uint32_t layer, char out[GSR
     return out;
 }
 
-static gsrt_status print_value(const gsrt_workload *w, uint32_t value, uint32_t layer, gsrt_buffer *out)
+/* What enters a region is called so: its own name is that of the layer before. */
+static gsrt_status print_value(const gsrt_workload *w, uint32_t value, const gsrt_op *op, gsrt_buffer *out)
 {
     static const char *const rows[] = {"", " per expert", " wanted"};
     char room[GSRT_NAME_BYTES_MAX + 1];
     const gsrt_value *v = &w->values[value];
-    return gsrt_buffer_print(out, "%s[%" PRIu32 "%s]", without_number(v->name, layer, room), v->width, rows[v->rows]);
+    return gsrt_buffer_print(out, "%s[%" PRIu32 "%s]",
+                             value == w->regions[op->region].in ? "(in)" : without_number(v->name, op->layer, room),
+                             v->width, rows[v->rows]);
 }
 
 static gsrt_status print_tensor(const gsrt_workload *w, const char *before, uint32_t tensor, uint32_t layer,
@@ -57,14 +60,14 @@ static gsrt_status print_op(const gsrt_workload *w, const gsrt_op *op, gsrt_buff
 {
     gsrt_status status = gsrt_buffer_print(out, "  %-16s ", gsrt_op_kind_name(op->kind));
     for (uint32_t i = 0; i < 3 && op->in[i] != GSRT_NO_INDEX && status == GSRT_OK; i++) {
-        status = print_value(w, op->in[i], op->layer, out);
+        status = print_value(w, op->in[i], op, out);
         if (status == GSRT_OK)
             status = gsrt_buffer_append(out, " ", 1);
     }
     if (status == GSRT_OK)
         status = gsrt_buffer_append(out, "-> ", 3);
     if (status == GSRT_OK)
-        status = print_value(w, op->out, op->layer, out);
+        status = print_value(w, op->out, op, out);
     if (status == GSRT_OK)
         status = print_tensor(w, "; ", op->tensor, op->layer, out);
     if (status == GSRT_OK)
