@@ -2,6 +2,7 @@
 #include "launch/campaign_run.h"
 #include "launch/command.h"
 #include "launch/fleet_command.h"
+#include "launch/model_show.h"
 #include "launch/replay.h"
 #include "launch/twin_run.h"
 
@@ -22,6 +23,8 @@ int main(int argc, char **argv)
         exit_code = gsrt_replay_run(&options);
     } else if (options.command == GSRT_COMMAND_FLEET) {
         exit_code = gsrt_fleet_command(&options);
+    } else if (options.command == GSRT_COMMAND_MODEL) {
+        exit_code = gsrt_model_show(&options);
     } else {
         exit_code = gsrt_command_print(&options);
     }

@@ -71,6 +71,7 @@ static const command_row command_rows[] = {
     {GSRT_COMMAND_TWIN, "twin", "the same run in one process, in virtual time", FOR_GSRT},
     {GSRT_COMMAND_REPLAY, "replay", "take the recorded decisions of a run directory again", FOR_GSRT},
     {GSRT_COMMAND_FLEET, "fleet", "the hardware graph: of this machine, or of a file", FOR_GSRT},
+    {GSRT_COMMAND_MODEL, "model", "what a model file, or a config.json, amounts to", FOR_GSRT},
 };
 
 enum { COMMAND_COUNT = sizeof command_rows / sizeof command_rows[0] };
@@ -292,19 +293,20 @@ static gsrt_status refuse_command(parser *p, const char *word)
                          gsrt_tool_name(tool));
 }
 
-/* replay RUN: what it does was decided when the run was recorded. */
-static gsrt_status choose_run(parser *p)
+/* replay RUN, model FILE: no scenario, and nothing is run. `what` is missing where only the command was given. */
+static gsrt_status choose_file(parser *p, const command_row *row, const char *what, const char **out)
 {
     gsrt_options *options = p->options;
     if (p->word_count == 1)
-        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "no run given; write 'gsrt replay RUN'");
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "no %s given; write 'gsrt %s %s'", what, row->name,
+                             row->command == GSRT_COMMAND_REPLAY ? "RUN" : "FILE");
     const char *refused = options->directory != NULL ? "-o"
                           : options->set_count > 0   ? "--set"
                           : options->seed_count > 0  ? "--seeds"
                                                      : NULL;
     if (refused != NULL)
-        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "'replay' takes no '%s'; leave it out", refused);
-    options->run = p->words[1];
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "'%s' takes no '%s'; leave it out", row->name, refused);
+    *out = p->words[1];
     return GSRT_OK;
 }
 
@@ -374,9 +376,11 @@ static gsrt_status choose_command(parser *p)
         return refuse_command(p, p->words[0]);
     options->command = row == NULL ? GSRT_COMMAND_RUN : row->command;
     if (options->command == GSRT_COMMAND_REPLAY)
-        return choose_run(p);
+        return choose_file(p, row, "run", &options->run);
     if (options->command == GSRT_COMMAND_FLEET)
         return choose_fleet(p);
+    if (options->command == GSRT_COMMAND_MODEL)
+        return choose_file(p, row, "model", &options->model);
     if (row != NULL && p->word_count == 1)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "no scenario given; write '%s'", usage);
     options->scenario = p->words[p->word_count - 1];
@@ -450,7 +454,8 @@ gsrt_status gsrt_options_print_help(gsrt_tool tool, gsrt_buffer *out)
         status = gsrt_buffer_print(out, "usage: gsrt twin [OPTION]... SCENARIO.yaml\n"
                                         "       gsrt replay [OPTION]... RUN\n"
                                         "       gsrt fleet discover | check FILE | show FILE\n"
-                                        "Look at a scenario, or at a run, without the machines that it is for.\n");
+                                        "       gsrt model [OPTION]... FILE\n"
+                                        "Look at a scenario, a run or a model without the machines that it is for.\n");
     if (status == GSRT_OK)
         status = gsrt_buffer_print(out, "\ncommands:\n");
     for (size_t i = 0; i < COMMAND_COUNT && status == GSRT_OK; i++) {

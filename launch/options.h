@@ -23,6 +23,7 @@ typedef enum gsrt_command {
     GSRT_COMMAND_TWIN,    /* gsrt twin SCENARIO */
     GSRT_COMMAND_REPLAY,  /* gsrt replay RUN */
     GSRT_COMMAND_FLEET,   /* gsrt fleet discover|check|show */
+    GSRT_COMMAND_MODEL,   /* gsrt model FILE */
     GSRT_COMMAND_HELP,    /* --help: print gsrt_options_print_help, exit 0 */
     GSRT_COMMAND_VERSION, /* --version: print gsrt_options_print_version, exit 0 */
 } gsrt_command;
@@ -36,10 +37,11 @@ typedef enum gsrt_fleet_action {
 typedef struct gsrt_options {
     gsrt_tool tool; /* in: set before parse */
     gsrt_command command;
-    const char *scenario; /* borrowed from argv, or in `arena`; NULL for replay, help and version */
-    const char *run;      /* the run directory of replay; borrowed from argv; NULL for the others */
+    const char *scenario; /* borrowed from argv, or in `arena`; NULL for replay, fleet, model, help and version */
     gsrt_fleet_action fleet_action;
     const char *fleet;       /* the file of fleet; borrowed from argv; NULL for discover and other commands */
+    const char *run;         /* the run directory of replay; borrowed from argv; NULL for the others */
+    const char *model;       /* the file of model; borrowed from argv; NULL for the others */
     const char *resume;      /* --resume: the run directory; `scenario` is its scenario.yaml then; NULL: a new run */
     const char *directory;   /* -o; NULL: the default, runs/NAME-<next free number> */
     gsrt_scenario_set *sets; /* [set_count], owned; texts in `arena` */

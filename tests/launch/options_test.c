@@ -69,6 +69,11 @@ START_TEST(runs)
     ck_assert_ptr_null(options.scenario);
     ck_assert(options.is_json && options.is_quiet);
     gsrt_options_fini(&options);
+    accept(GSRT_TOOL_GSRT, "model -v config.json", &line, &options);
+    ck_assert_int_eq(options.command, GSRT_COMMAND_MODEL);
+    ck_assert_str_eq(options.model, "config.json");
+    ck_assert_ptr_null(options.run);
+    gsrt_options_fini(&options);
 }
 END_TEST
 
@@ -177,6 +182,9 @@ START_TEST(refusals)
     refuse(gsrt, "replay a b", "unexpected argument 'b'; see 'gsrt --help'");
     refuse(gsrt, "replay a -o b", "'replay' takes no '-o'; leave it out");
     refuse(gsrt, "replay a --set x=1", "'replay' takes no '--set'; leave it out");
+    refuse(gsrt, "model", "no model given; write 'gsrt model FILE'");
+    refuse(gsrt, "model a -o b", "'model' takes no '-o'; leave it out");
+    refuse(launch, "model a", "'model' is a command of gsrt; write 'gsrt model'");
     refuse(launch, "replay a", "'replay' is a command of gsrt; write 'gsrt replay'");
     refuse(gsrt, "fleet", "do what with it? write 'gsrt fleet check FILE'");
     refuse(gsrt, "fleet chek a", "unknown action 'chek' of fleet; did you mean 'check'?");
