@@ -67,7 +67,8 @@ for first, second in ((1, 2), (0, 1), (2, 0)):
 add("in place", healing="prefer: in_place", faults=[kill(1, 40)], expect=[(1, KILLED)], method="in_place")
 add("in place without a spare", True, plan=FULL, healing="prefer: in_place", faults=[kill(3, 40)], expect=[(3, KILLED)],
     method="in_place")
-add("by a spare", True, healing="prefer: spare", faults=[kill(2, 40)], expect=[(2, KILLED)], method="spare", is_passing=True)
+# that rank does not come back: where its death is noticed late, it would be there before the view
+add("by a spare", True, healing="prefer: spare, restarts: 0", faults=[kill(2, 40)], expect=[(2, KILLED)], method="spare")
 add("reshaped", plan=FULL, healing="prefer: reshape", faults=[kill(1, 40)], expect=[(1, KILLED)], method="reshaped",
     is_passing=True)
 
