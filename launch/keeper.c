@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RESTART_MAX = 3, WINDOW_MS = 60000, HEAD_START_MS = 2, GO_ON = -1 };
+enum { RESTART_MAX = 3, WINDOW_MS = 60000, HEAD_START_MS = 2, LINGER_MS = 200, GO_ON = -1 };
 
 /* ---- starting a worker ---- */
 
@@ -468,6 +468,8 @@ int gsrt_keeper_run(char **argv)
         code = 1;
     else if (open_keeper(k))
         code = serve(k);
+    if (k->was_asked)
+        gsrt_output_linger(STDOUT_FILENO, LINGER_MS);
     gsrt__keeper_desk_fini(k);
     close_all((const int[]){k->signals, k->listener, k->worker_listener, k->channel}, 4);
     if (k->has_ticket)

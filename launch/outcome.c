@@ -99,6 +99,7 @@ static gsrt_status open_logits(gsrt_outcome *o, bool is_new, gsrt_diag *diag)
 static gsrt_status find_shown(gsrt_outcome *o, opening how, gsrt_diag *diag)
 {
     uint64_t shown = 0;
+    uint32_t owner;
     int descriptor;
     gsrt_terminal_go_on(&o->terminal, how == TAKING_OVER ? UINT64_MAX : 0);
     if (o->is_twin || o->options->is_json)
@@ -108,13 +109,19 @@ static gsrt_status find_shown(gsrt_outcome *o, opening how, gsrt_diag *diag)
                              : gsrt_run_directory_open_file(o->directory, GSRT_OUTPUT_FILE, &descriptor, diag);
     if (status != GSRT_OK)
         return status;
-    if (how != TAKING_OVER)
-        status = gsrt_output_write_position(descriptor, 0);
-    else if (gsrt_output_read_position(descriptor, &shown) == GSRT_OK)
+    bool is_known = gsrt_output_read_position(descriptor, &shown, &owner) == GSRT_OK;
+    if (is_known && owner == o->process) { /* nobody else has shown anything since */
+        (void)close(descriptor);
+        gsrt_terminal_went_on(&o->terminal);
+        return GSRT_OK;
+    }
+    if (is_known || how != TAKING_OVER) {
         gsrt_terminal_go_on(&o->terminal, shown);
-    if (status == GSRT_OK && gsrt_output_announce(fileno(o->terminal.options.out), descriptor) != GSRT_OK &&
-        ftruncate(descriptor, 0) != 0)
-        status = GSRT_EIO;
+        status = gsrt_output_add_position(descriptor, shown, o->process);
+        if (status == GSRT_OK && gsrt_output_announce(fileno(o->terminal.options.out), descriptor) != GSRT_OK &&
+            ftruncate(descriptor, 0) != 0)
+            status = GSRT_EIO;
+    }
     (void)close(descriptor);
     return status;
 }

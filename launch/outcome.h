@@ -20,6 +20,7 @@ typedef struct gsrt_outcome {
     const gsrt_scenario *scenario;
     const gsrt_loaded *loaded;
     bool is_twin;
+    uint32_t process;                              /* rank and incarnation, as one number */
     const gsrt_terminal_options *terminal_options; /* NULL: what this process has */
     gsrt_answers answers;
     gsrt_terminal terminal;

@@ -5,34 +5,64 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { POSITION_BYTES = 21 }; /* 20 digits and the end of the line */
+enum { POSITION_DIGITS = 20, OWNER_DIGITS = 10, LINE_BYTES = POSITION_DIGITS + 1 + OWNER_DIGITS + 1 };
 
 /* ---- the position ---- */
 
-gsrt_status gsrt_output_read_position(int descriptor, uint64_t *out)
+/* Of the lines that are there whole. */
+static off_t count_lines(int descriptor)
 {
-    char text[POSITION_BYTES];
-    uint64_t position = 0;
-    if (pread(descriptor, text, sizeof text, 0) != sizeof text || text[sizeof text - 1] != '\n')
-        return GSRT_EINPUT;
-    for (size_t i = 0; i + 1 < sizeof text; i++) {
-        if (text[i] < '0' || text[i] > '9' || position > (UINT64_MAX - 9) / 10)
-            return GSRT_EINPUT;
-        position = 10 * position + (uint64_t)(text[i] - '0');
+    struct stat about;
+    return fstat(descriptor, &about) == 0 ? about.st_size / LINE_BYTES : 0;
+}
+
+static bool read_number(const char *digits, size_t count, uint64_t *out)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (digits[i] < '0' || digits[i] > '9' || number > (UINT64_MAX - 9) / 10)
+            return false;
+        number = 10 * number + (uint64_t)(digits[i] - '0');
     }
-    *out = position;
+    *out = number;
+    return true;
+}
+
+static gsrt_status read_line(int descriptor, off_t line, uint64_t *out, uint32_t *out_owner)
+{
+    char text[LINE_BYTES];
+    uint64_t owner;
+    if (pread(descriptor, text, sizeof text, line) != sizeof text || text[POSITION_DIGITS] != ' ' ||
+        text[LINE_BYTES - 1] != '\n' || !read_number(text, POSITION_DIGITS, out) ||
+        !read_number(text + POSITION_DIGITS + 1, OWNER_DIGITS, &owner) || owner > UINT32_MAX)
+        return GSRT_EINPUT;
+    *out_owner = (uint32_t)owner;
     return GSRT_OK;
 }
 
-gsrt_status gsrt_output_write_position(int descriptor, uint64_t position)
+static gsrt_status write_line(int descriptor, off_t line, uint64_t position, uint32_t owner)
 {
-    char text[POSITION_BYTES + 1];
-    (void)snprintf(text, sizeof text, "%020" PRIu64 "\n", position);
-    return pwrite(descriptor, text, POSITION_BYTES, 0) == POSITION_BYTES ? GSRT_OK : GSRT_EIO;
+    char text[LINE_BYTES + 1];
+    (void)snprintf(text, sizeof text, "%0*" PRIu64 " %0*" PRIu32 "\n", POSITION_DIGITS, position, OWNER_DIGITS, owner);
+    return pwrite(descriptor, text, LINE_BYTES, line) == LINE_BYTES ? GSRT_OK : GSRT_EIO;
+}
+
+gsrt_status gsrt_output_read_position(int descriptor, uint64_t *out, uint32_t *out_owner)
+{
+    off_t count = count_lines(descriptor);
+    return count == 0 ? GSRT_EINPUT : read_line(descriptor, (count - 1) * LINE_BYTES, out, out_owner);
+}
+
+gsrt_status gsrt_output_add_position(int descriptor, uint64_t position, uint32_t owner)
+{
+    off_t line = count_lines(descriptor) * LINE_BYTES;
+    return lseek(descriptor, line, SEEK_SET) == line ? write_line(descriptor, line, position, owner) : GSRT_EIO;
 }
 
 /* ---- the worker's end ---- */
@@ -80,13 +110,15 @@ static void close_one(int *descriptor)
     *descriptor = -1;
 }
 
-/* What follows belongs to the position in this file. */
+/* What follows is counted in the line at the offset of this file, which came with it. */
 static void take_descriptor(gsrt_output *output)
 {
     close_one(&output->descriptor);
     output->descriptor = output->next_descriptor;
     output->next_descriptor = -1;
-    output->is_behind = gsrt_output_read_position(output->descriptor, &output->position) != GSRT_OK;
+    output->line = lseek(output->descriptor, 0, SEEK_CUR);
+    output->is_behind =
+        output->line < 0 || read_line(output->descriptor, output->line, &output->position, &output->owner) != GSRT_OK;
 }
 
 static int descriptor_in(struct msghdr *message)
@@ -129,9 +161,7 @@ static void drop(gsrt_output *output)
 /* What is written is counted before anything else is done: this process is not the one that is killed. */
 static void write_some(gsrt_output *output)
 {
-    uint64_t shown;
-    if (output->descriptor >= 0 &&
-        (gsrt_output_read_position(output->descriptor, &shown) != GSRT_OK || shown != output->position))
+    if (output->descriptor >= 0 && count_lines(output->descriptor) * LINE_BYTES != output->line + LINE_BYTES)
         output->is_behind = true;
     if (output->is_behind) {
         drop(output);
@@ -147,7 +177,8 @@ static void write_some(gsrt_output *output)
     }
     output->chunk_first += (size_t)n;
     output->position += (uint64_t)n;
-    if (output->descriptor >= 0 && gsrt_output_write_position(output->descriptor, output->position) != GSRT_OK)
+    if (output->descriptor >= 0 &&
+        write_line(output->descriptor, output->line, output->position, output->owner) != GSRT_OK)
         output->is_behind = true; /* the next leader would not know of more */
 }
 
@@ -201,4 +232,13 @@ bool gsrt_output_close(gsrt_output *output, int limit_ms)
     close_one(&output->next_descriptor);
     drop(output);
     return is_empty;
+}
+
+void gsrt_output_linger(int out, int limit_ms)
+{
+    uint64_t until = now_ms() + (uint64_t)limit_ms;
+    int left = 0;
+    unsigned long question = isatty(out) == 1 ? TIOCOUTQ : FIONREAD;
+    while (ioctl(out, question, &left) == 0 && left > 0 && now_ms() < until)
+        (void)poll(NULL, 0, 1);
 }

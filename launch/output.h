@@ -5,7 +5,8 @@
  * A worker's standard output is a socket to its keeper, which writes what comes through to its own. What a worker wrote
  * before it was killed is in the socket, and its keeper writes it before it says that the worker is dead; whoever leads
  * next reads the position, and goes on from exactly there. A keeper whose position is not the file's is behind another
- * leader, and writes nothing more.
+ * leader, and writes nothing more. Only a keeper that is itself killed or stopped right between writing and counting
+ * has a piece shown twice.
  *
  * One thread per end. The keeper's end never blocks but in gsrt_output_close.
  */
@@ -18,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define GSRT_OUTPUT_FILE "shown"
 enum {
@@ -25,15 +27,19 @@ enum {
     GSRT_OUTPUT_WORK_CHUNKS = 16,   /* at most, before others have their turn */
 };
 
-/* ---- the position: how many bytes of the answer are out ---- */
+/* ---- the position: how many bytes of the answer are out ----
+ * A line for each process that has led, in order, which its keeper alone writes anew; the last one holds. */
 
-GSRT_MUST_CHECK gsrt_status gsrt_output_read_position(int descriptor, uint64_t *out);      /* GSRT_OK | GSRT_EINPUT */
-GSRT_MUST_CHECK gsrt_status gsrt_output_write_position(int descriptor, uint64_t position); /* GSRT_OK | GSRT_EIO */
+/* *out_owner: whose line that is. GSRT_OK | GSRT_EINPUT. */
+GSRT_MUST_CHECK gsrt_status gsrt_output_read_position(int descriptor, uint64_t *out, uint32_t *out_owner);
+/* Add a line, and leave the file's offset there. owner: of this process, unlike all others of the job. GSRT_OK |
+ * GSRT_EIO. */
+GSRT_MUST_CHECK gsrt_status gsrt_output_add_position(int descriptor, uint64_t position, uint32_t owner);
 
 /* ---- the worker's end ---- */
 
-/* What is written to `out` from now on goes on from the position in the file `descriptor` (borrowed for the call), and
- * is counted there. GSRT_OK | GSRT_ENOTFOUND: `out` leads to no keeper, nobody counts | GSRT_EIO. */
+/* What is written to `out` from now on goes on from the line that was added to the file `descriptor` (borrowed for the
+ * call), and is counted there. GSRT_OK | GSRT_ENOTFOUND: `out` leads to no keeper, nobody counts | GSRT_EIO. */
 GSRT_MUST_CHECK gsrt_status gsrt_output_announce(int out, int descriptor);
 
 /* ---- the keeper's end ---- */
@@ -42,6 +48,8 @@ typedef struct gsrt_output {
     int socket;     /* from the worker; -1: closed */
     int out;        /* where it goes; borrowed */
     int descriptor; /* of the position; -1: none was announced; owned */
+    off_t line;     /* where its line begins */
+    uint32_t owner;
     uint64_t position;
     bool is_behind; /* another leader has written since */
     uint8_t chunk[GSRT_OUTPUT_CHUNK_BYTES];
@@ -58,5 +66,8 @@ void gsrt_output_work(gsrt_output *output);
 /* The worker is dead: write what it has left, waiting up to limit_ms for a reader that does not read. false: that was
  * not enough; the position says how far it came. */
 bool gsrt_output_close(gsrt_output *output, int limit_ms);
+/* Wait until whoever reads `out` (a pipe or a terminal) has taken all that is in it, up to limit_ms: mpirun does not
+ * read what is left when it has been interrupted and its processes have ended. */
+void gsrt_output_linger(int out, int limit_ms);
 
 #endif

@@ -131,6 +131,7 @@ gsrt_status gsrt_seat_start(gsrt_seat *seat, gsrt_node *node, const gsrt_seat_op
                                     .scenario = o->scenario,
                                     .loaded = o->loaded,
                                     .is_twin = o->is_twin,
+                                    .process = gsrt_node_rank(node) << 8 | o->incarnation,
                                     .terminal_options = o->terminal,
                                     .rank_count = gsrt_node_rank_count(node),
                                     .hosts = o->hosts,

@@ -32,7 +32,6 @@ static void set_up(stage *s)
     s->directory = scratch_make();
     (void)snprintf(s->path, sizeof s->path, "%s/shown", s->directory.path);
     int descriptor = scratch_open(&s->directory, "shown");
-    ck_assert_int_eq(gsrt_output_write_position(descriptor, 0), GSRT_OK);
     (void)close(descriptor);
     ck_assert_int_eq(pipe2(s->pipe_ends, O_CLOEXEC | O_NONBLOCK), 0);
 }
@@ -52,9 +51,14 @@ static int begin(const stage *s, gsrt_output *output)
     return end;
 }
 
+/* As a leader does: from where whoever led before has come to. */
 static void announce(const stage *s, int end)
 {
     int descriptor = open_shown(s);
+    uint64_t shown = 0;
+    uint32_t owner;
+    (void)(gsrt_output_read_position(descriptor, &shown, &owner) == GSRT_OK);
+    ck_assert_int_eq(gsrt_output_add_position(descriptor, shown, 7), GSRT_OK);
     ck_assert_int_eq(gsrt_output_announce(end, descriptor), GSRT_OK);
     (void)close(descriptor);
 }
@@ -75,8 +79,10 @@ static void expect(const stage *s, const char *text)
 static uint64_t position(const stage *s)
 {
     uint64_t found = UINT64_MAX;
+    uint32_t owner;
     int descriptor = open_shown(s);
-    ck_assert_int_eq(gsrt_output_read_position(descriptor, &found), GSRT_OK);
+    ck_assert_int_eq(gsrt_output_read_position(descriptor, &found, &owner), GSRT_OK);
+    ck_assert_uint_eq(owner, 7);
     (void)close(descriptor);
     return found;
 }
@@ -166,6 +172,46 @@ START_TEST(a_reader_that_does_not_read)
 }
 END_TEST
 
+START_TEST(one_keeper_that_is_behind_counts_in_vain)
+{
+    stage s;
+    gsrt_output first, second;
+    set_up(&s);
+    int ends[2] = {begin(&s, &first), begin(&s, &second)};
+    announce(&s, ends[0]);
+    say(ends[0], "onetwo");
+    gsrt_output_work(&first);
+    ck_assert_uint_eq(position(&s), 6);
+    announce(&s, ends[1]);
+    say(ends[1], "three");
+    gsrt_output_work(&second);
+    say(ends[0], "late");
+    gsrt_output_work(&first);
+    ck_assert_uint_eq(position(&s), 11);
+    say(ends[1], "four");
+    gsrt_output_work(&second);
+    expect(&s, "onetwothreefour");
+    for (int i = 0; i < 2; i++)
+        (void)close(ends[i]);
+    ck_assert(gsrt_output_close(&first, PATIENCE_MS) && gsrt_output_close(&second, PATIENCE_MS));
+    tear_down(&s);
+}
+END_TEST
+
+START_TEST(who_is_interrupted_waits_for_the_reader)
+{
+    stage s;
+    char text[2];
+    set_up(&s);
+    gsrt_output_linger(s.pipe_ends[1], PATIENCE_MS); /* nothing is left */
+    say(s.pipe_ends[1], "x");
+    gsrt_output_linger(s.pipe_ends[1], 1); /* nobody reads: it ends all the same */
+    ck_assert_int_eq(read(s.pipe_ends[0], text, sizeof text), 1);
+    gsrt_output_linger(s.pipe_ends[1], PATIENCE_MS);
+    tear_down(&s);
+}
+END_TEST
+
 START_TEST(nobody_reads_any_more)
 {
     stage s;
@@ -187,16 +233,22 @@ END_TEST
 
 START_TEST(positions_are_not_believed)
 {
-    static const char *const texts[] = {"", "12\n", "0000000000000000000x\n", "99999999999999999999\n",
-                                        "00000000000000000001 "};
+    static const char *const texts[] = {"",
+                                        "12\n",
+                                        "0000000000000000000x 0000000007\n",
+                                        "99999999999999999999 0000000007\n",
+                                        "00000000000000000001 9999999999\n",
+                                        "00000000000000000001 0000000007 "};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         stage s;
         gsrt_output output;
         uint64_t found;
+        uint32_t owner;
         set_up(&s);
         int descriptor = open(s.path, O_RDWR | O_CLOEXEC | O_TRUNC);
         say(descriptor, texts[i]);
-        ck_assert_int_eq(gsrt_output_read_position(descriptor, &found), GSRT_EINPUT);
+        ck_assert_int_eq(gsrt_output_read_position(descriptor, &found, &owner), GSRT_EINPUT);
+        ck_assert_int_eq(lseek(descriptor, 0, SEEK_SET), 0);
         int end = begin(&s, &output);
         ck_assert_int_eq(gsrt_output_announce(end, descriptor), GSRT_OK);
         say(end, "what nobody can count");
@@ -225,6 +277,8 @@ int main(void)
     const TTest *tests[] = {what_a_dead_worker_wrote_is_out_and_counted,
                             the_next_leader_is_counted_from_there,
                             a_reader_that_does_not_read,
+                            one_keeper_that_is_behind_counts_in_vain,
+                            who_is_interrupted_waits_for_the_reader,
                             nobody_reads_any_more,
                             positions_are_not_believed,
                             without_a_keeper_nobody_counts};

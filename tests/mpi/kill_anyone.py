@@ -147,10 +147,10 @@ def stop_both(rank, continue_when):
 
 for rank in range(3): # the spare would not be missed within this answer
     add(f"rank {rank} and its keeper stopped, and continued amid the answer", rank == 0, expect=[(rank, GONE)],
-        act=stop_both(rank, lambda run, before: run.tokens() > before + 20))
+        act=stop_both(rank, lambda run, before: run.tokens() > before + 20), is_keeper_hit=True)
 for rank in range(3):
     add(f"rank {rank} and its keeper stopped, and continued when all is done", expect=[(rank, GONE)],
-        act=stop_both(rank, lambda run, before: run.report() is not None))
+        act=stop_both(rank, lambda run, before: run.report() is not None), is_keeper_hit=True)
 
 
 def is_stopped(run, rank):
@@ -189,7 +189,8 @@ def kill_keeper(rank):
 
 
 for rank in (0, 2):
-    add(f"the keeper of rank {rank} killed", rank == 2, flags=RECOVERY, act=kill_keeper(rank), expect=[(rank, GONE)])
+    add(f"the keeper of rank {rank} killed", rank == 2, flags=RECOVERY, act=kill_keeper(rank), expect=[(rank, GONE)],
+        is_keeper_hit=True)
 
 
 def at_random(number, source):

@@ -268,6 +268,7 @@ static int do_wait(job *j)
     while (!gsrt_interrupt_is_set())
         turn(j, WAIT_MS);
     printf("interrupted %u\n", j->wireup.rank);
+    fflush(stdout); /* which is no terminal: the keeper reads it */
     return GSRT_EXIT_INTERRUPTED;
 }
 

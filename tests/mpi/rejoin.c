@@ -480,12 +480,21 @@ static int do_budget(job *j)
     return 0;
 }
 
+static bool has_lost_somebody(const job *j)
+{
+    for (uint32_t rank = 0; rank < j->count; rank++)
+        if (j->peers[rank].down_count > 0)
+            return true;
+    return false;
+}
+
 /* Nobody is told that the run is over: the keepers find out. */
 static int do_alone(job *j)
 {
-    AWAIT(j, is_settled(j));
+    AWAIT(j, is_settled(j) || has_lost_somebody(j)); /* who had heard of all, and has gone already */
     make_deposit(j);
     AWAIT(j, j->deposited == 1);
+    flush(j); /* the others have to hear that this rank was there */
     raise(SIGKILL);
     return 0;
 }
