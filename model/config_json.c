@@ -67,7 +67,9 @@ static bool parse_count(const char *at, double *out, double *step, const char **
     if (unit == 0 || isalnum((unsigned char)after[1]) || !(number > 0) || number > 1e6)
         return false;
     *out = number * unit;
-    *step = point == NULL ? unit : unit * pow(10, -(double)(after - point - 1));
+    *step = unit;
+    for (ptrdiff_t digits = point == NULL ? 0 : after - point - 1; digits > 0; digits--)
+        *step /= 10;
     *end = after + 1;
     return true;
 }

@@ -1,7 +1,7 @@
 /* The two parts of a config.json that come in many spellings: rotation with its scaling, and formats of weights. */
-#include <math.h>
 #include <string.h>
 
+#include "backends/trig.h"
 #include "model/config_impl.h"
 
 /* ---- rotation ---- */
@@ -30,8 +30,9 @@ static gsrt_status read_llama3(const gsrt__keys *scaling, gsrt_arena *arena, gsr
     shape->factors = gsrt_arena_take(arena, pairs, sizeof *shape->factors);
     if (shape->factors == NULL)
         return GSRT_ENOMEM;
+    double log_base = gsrt_log64((double)shape->rope.base);
     for (uint32_t i = 0; i < pairs; i++) {
-        double wave = 2 * 3.14159265358979323846 * pow((double)shape->rope.base, (double)i / pairs);
+        double wave = 2 * 3.14159265358979323846 * gsrt_exp64((double)i / pairs * log_base); /* as numerics.md */
         double smooth = (original / wave - (double)low) / (double)(high - low);
         smooth = smooth < 0 ? 0 : smooth > 1 ? 1 : smooth;
         shape->factors[i] = (float)(1 / ((1 - smooth) / (double)factor + smooth));
@@ -64,7 +65,7 @@ static gsrt_status read_longrope(const gsrt__keys *scaling, gsrt_arena *arena, g
 /* transformers' own formula of how YaRN stretches scores. */
 static float mscale_of(float factor, float mscale)
 {
-    return factor <= 1 ? 1 : 0.1f * mscale * logf(factor) + 1;
+    return factor <= 1 ? 1 : 0.1f * mscale * (float)gsrt_log64((double)factor) + 1;
 }
 
 /* The runtime's YaRN scales by attention_factor * (1 + 0.1 ln factor), so a stated factor is divided by that. */
