@@ -15,7 +15,9 @@ static gsrt_status read_file(const char *path, gsrt_buffer *out, gsrt_diag *diag
 {
     FILE *file = fopen(path, "rb");
     if (file == NULL)
-        return gsrt_diag_set(diag, GSRT_EINPUT, path, NULL, "could not open it: %s", strerror(errno));
+        return gsrt_diag_set(diag, GSRT_EINPUT, path, NULL,
+                             "could not open it: %s; give an inventory, an hwloc export or a topo -m matrix",
+                             strerror(errno));
     gsrt_status status = GSRT_OK;
     uint8_t part[8192];
     size_t n;

@@ -20,9 +20,9 @@
  * run's. The death of mpirun (or of its daemon on this host) counts as SIGTERM. It listens on a TCP port for orders,
  * proven by the job's secret (mailbox/note.h). It owns the socket on which all incarnations listen in turn: who calls
  * between two of them waits for the next. It writes the worker's standard output (launch/output.h). One thread, one
- * poll; it never waits for anybody.
- * Worker: ends when the pipe breaks, or by the kernel's word that its parent has died, whatever comes first. Nothing is
- * left in shared memory (mailbox/ucx_setup.c says why).
+ * poll; it waits for nobody but whoever reads its standard output, when its worker has died or all has been
+ * interrupted. Worker: ends when the pipe breaks, or by the kernel's word that its parent has died, whatever comes
+ * first. Nothing is left in shared memory (mailbox/ucx_setup.c says why).
  *
  * The budget is what the worker says (gsrt_wireup_give_budget), 3 restarts within 60 s where it says nothing. The
  * environment goes before both: GSRT_RESTART_MAX restarts within GSRT_RESTART_WINDOW_MS. A worker that asked for its

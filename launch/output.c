@@ -239,6 +239,7 @@ void gsrt_output_linger(int out, int limit_ms)
     uint64_t until = now_ms() + (uint64_t)limit_ms;
     int left = 0;
     unsigned long question = isatty(out) == 1 ? TIOCOUTQ : FIONREAD;
-    while (ioctl(out, question, &left) == 0 && left > 0 && now_ms() < until)
-        (void)poll(NULL, 0, 1);
+    struct pollfd reader = {.fd = out}; /* that it has gone is said unasked */
+    while (ioctl(out, question, &left) == 0 && left > 0 && now_ms() < until && poll(&reader, 1, 1) == 0) {
+    }
 }

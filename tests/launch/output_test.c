@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000 };
+enum { PATIENCE_MS = 10000, FOREVER_MS = 1 << 30 };
 
 typedef struct stage {
     scratch_directory directory; /* of the position */
@@ -208,6 +208,10 @@ START_TEST(who_is_interrupted_waits_for_the_reader)
     gsrt_output_linger(s.pipe_ends[1], 1); /* nobody reads: it ends all the same */
     ck_assert_int_eq(read(s.pipe_ends[0], text, sizeof text), 1);
     gsrt_output_linger(s.pipe_ends[1], PATIENCE_MS);
+    say(s.pipe_ends[1], "y");
+    (void)close(s.pipe_ends[0]);
+    s.pipe_ends[0] = -1;
+    gsrt_output_linger(s.pipe_ends[1], FOREVER_MS); /* the reader has gone: nobody is waited for */
     tear_down(&s);
 }
 END_TEST
