@@ -42,8 +42,7 @@ gsrt_fleet *gsrt_fleet_free(gsrt_fleet *fleet)
 
 /* ---- names ---- */
 
-/* Bisection over items[count] of `size` bytes, whose first member is the name. */
-static uint32_t named(const void *items, uint32_t count, size_t size, const char *name)
+uint32_t gsrt__fleet_named(const void *items, uint32_t count, size_t size, const char *name)
 {
     uint32_t first = 0, last = count;
     while (first < last) {
@@ -62,21 +61,21 @@ static uint32_t named(const void *items, uint32_t count, size_t size, const char
 }
 
 _Static_assert(offsetof(gsrt_place, name) == 0 && offsetof(gsrt_part, name) == 0 && offsetof(gsrt_link, name) == 0,
-               "named() reads the first member");
+               "gsrt__fleet_named() reads the first member");
 
 uint32_t gsrt_fleet_place_named(const gsrt_fleet *fleet, const char *name)
 {
-    return named(fleet->places, fleet->place_count, sizeof *fleet->places, name);
+    return gsrt__fleet_named(fleet->places, fleet->place_count, sizeof *fleet->places, name);
 }
 
 uint32_t gsrt_fleet_part_named(const gsrt_fleet *fleet, const char *name)
 {
-    return named(fleet->parts, fleet->part_count, sizeof *fleet->parts, name);
+    return gsrt__fleet_named(fleet->parts, fleet->part_count, sizeof *fleet->parts, name);
 }
 
 uint32_t gsrt_fleet_link_named(const gsrt_fleet *fleet, const char *name)
 {
-    return named(fleet->links, fleet->link_count, sizeof *fleet->links, name);
+    return gsrt__fleet_named(fleet->links, fleet->link_count, sizeof *fleet->links, name);
 }
 
 gsrt_quantity gsrt_part_rate(const gsrt_part *part, gsrt_op_class class, gsrt_format format)

@@ -206,4 +206,8 @@ void gsrt__quantity_settle(gsrt_quantity *quantity, const gsrt__provenance *entr
 enum { GSRT__PROVENANCE_FIELDS = 4 };
 extern const gsrt_yaml_field gsrt__provenance_fields[GSRT__PROVENANCE_FIELDS];
 
+/* fleet.c: the index of `name` in items[count] of `size` bytes each, whose first member is the name, by which they are
+ * sorted; GSRT_FLEET_NONE. */
+uint32_t gsrt__fleet_named(const void *items, uint32_t count, size_t size, const char *name);
+
 #endif

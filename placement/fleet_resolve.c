@@ -35,17 +35,9 @@ static void refuse(resolver *r, const char *where, const char *key, const char *
 static uint32_t index_of(resolver *r, const char *name, const char *const *names, uint32_t count, const char *noun,
                          const char *where, const char *key)
 {
-    uint32_t first = 0, last = count;
-    while (first < last) {
-        uint32_t middle = first + (last - first) / 2;
-        int order = strcmp(names[middle], name);
-        if (order == 0)
-            return middle;
-        if (order < 0)
-            first = middle + 1;
-        else
-            last = middle;
-    }
+    uint32_t found = gsrt__fleet_named(names, count, sizeof *names, name);
+    if (found != GSRT_FLEET_NONE)
+        return found;
     /* Distances are dear, and a file with thousands of wrong names does not need thousands of hints. */
     const char *nearest =
         r->inventory->findings->error_count < NEAREST_FINDINGS_MAX ? gsrt_nearest(name, names, count) : NULL;
