@@ -8,7 +8,6 @@
 
 enum { PLACE_BYTES_MAX = 32 };
 
-static const uint64_t at_ns_max = GSRT_FAULT_SECONDS_MAX * UINT64_C(1000000000);
 static const uint64_t duration_ns_max = GSRT_DRILL_MS_MAX * UINT64_C(1000000);
 
 typedef enum fault_state { WAITING, DUE, AGAIN, DONE } fault_state;
@@ -40,20 +39,6 @@ const char *gsrt_fault_kind_name(gsrt_fault_kind kind)
 }
 
 /* ---- check ---- */
-
-static bool is_trigger_legal(const gsrt_fault *fault)
-{
-    bool has_token = fault->request != 0 || fault->token != 0;
-    switch (fault->trigger) {
-    case GSRT_FAULT_AT_TOKEN:
-        return fault->request < GSRT_REQUEST_COUNT_MAX && fault->token >= 1 && fault->token <= GSRT_CONTEXT_MAX &&
-               fault->at_ns == 0 && fault->epoch == 0;
-    case GSRT_FAULT_AT_TIME: return fault->at_ns <= at_ns_max && !has_token && fault->epoch == 0;
-    case GSRT_FAULT_AT_VIEW:
-        return fault->epoch >= 2 && fault->epoch <= GSRT_FAULT_EPOCH_MAX && !has_token && fault->at_ns == 0;
-    }
-    return false;
-}
 
 static bool is_kind_legal(const gsrt_fault *fault)
 {
@@ -96,7 +81,7 @@ static bool has_two_sides(const gsrt_fault *fault, uint32_t rank_count)
 static gsrt_status check_one(const gsrt_fault *fault, uint32_t rank_count, const char *file, const char *place,
                              gsrt_diag *diag)
 {
-    if (!is_kind_legal(fault) || !is_trigger_legal(fault))
+    if (!is_kind_legal(fault) || !gsrt_moment_is_legal(&fault->when))
         return gsrt_diag_set(
             diag, GSRT_EINPUT, file, place,
             "is no fault: a value is past its limits, or belongs to another kind; see docs/scenario.md");
@@ -168,15 +153,7 @@ void gsrt_faults_skip(gsrt_faults *machine, const uint32_t *token_counts, uint32
     for (uint32_t i = 0; i < machine->count; i++) {
         const gsrt_fault *fault = &machine->faults[i];
         entry *e = &machine->entries[i];
-        bool was_due = false;
-        switch (fault->trigger) {
-        case GSRT_FAULT_AT_TOKEN:
-            was_due = fault->request < request_count && token_counts[fault->request] >= fault->token;
-            break;
-        case GSRT_FAULT_AT_TIME: was_due = now_ns >= fault->at_ns; break;
-        case GSRT_FAULT_AT_VIEW: was_due = epoch > fault->epoch; break;
-        }
-        if (!was_due)
+        if (!gsrt_moment_is_past(&fault->when, token_counts, request_count, now_ns, epoch))
             continue;
         e->done_count = 1;
         e->is_inherited = fault->times > 1;
@@ -187,9 +164,8 @@ void gsrt_faults_skip(gsrt_faults *machine, const uint32_t *token_counts, uint32
 void gsrt_faults_token(gsrt_faults *machine, uint32_t request, uint32_t token_count)
 {
     for (uint32_t i = 0; i < machine->count; i++) {
-        const gsrt_fault *fault = &machine->faults[i];
-        if (machine->entries[i].state == WAITING && fault->trigger == GSRT_FAULT_AT_TOKEN &&
-            fault->request == request && token_count >= fault->token)
+        if (machine->entries[i].state == WAITING &&
+            gsrt_moment_has_come_by_token(&machine->faults[i].when, request, token_count))
             machine->entries[i].state = DUE;
     }
 }
@@ -197,8 +173,7 @@ void gsrt_faults_token(gsrt_faults *machine, uint32_t request, uint32_t token_co
 void gsrt_faults_time(gsrt_faults *machine, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < machine->count; i++) {
-        const gsrt_fault *fault = &machine->faults[i];
-        if (machine->entries[i].state == WAITING && fault->trigger == GSRT_FAULT_AT_TIME && now_ns >= fault->at_ns)
+        if (machine->entries[i].state == WAITING && gsrt_moment_has_come_by_time(&machine->faults[i].when, now_ns))
             machine->entries[i].state = DUE;
     }
 }
@@ -230,7 +205,7 @@ void gsrt_faults_view(gsrt_faults *machine, uint32_t epoch, const uint32_t *inca
     for (uint32_t i = 0; i < machine->count; i++) {
         const gsrt_fault *fault = &machine->faults[i];
         entry *e = &machine->entries[i];
-        if (e->state == WAITING && fault->trigger == GSRT_FAULT_AT_VIEW && epoch >= fault->epoch)
+        if (e->state == WAITING && gsrt_moment_has_come_by_view(&fault->when, epoch))
             e->state = DUE;
         else if (e->state == AGAIN && incarnations[fault->rank] != GSRT_NOT_A_MEMBER)
             kill_again(fault, e, incarnations[fault->rank]);
@@ -257,9 +232,9 @@ uint64_t gsrt_faults_next_ns(const gsrt_faults *machine)
 {
     uint64_t next = UINT64_MAX;
     for (uint32_t i = 0; i < machine->count; i++) {
-        const gsrt_fault *fault = &machine->faults[i];
-        if (machine->entries[i].state == WAITING && fault->trigger == GSRT_FAULT_AT_TIME && fault->at_ns < next)
-            next = fault->at_ns;
+        const gsrt_moment *when = &machine->faults[i].when;
+        if (machine->entries[i].state == WAITING && when->kind == GSRT_MOMENT_TIME && when->at_ns < next)
+            next = when->at_ns;
     }
     return next;
 }

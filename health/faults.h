@@ -22,6 +22,7 @@
 #define GSRT_HEALTH_FAULTS_H
 
 #include "base/diag.h"
+#include "health/moment.h"
 #include "mailbox/keepers.h"
 
 typedef enum gsrt_fault_kind {
@@ -32,13 +33,7 @@ typedef enum gsrt_fault_kind {
 } gsrt_fault_kind;
 const char *gsrt_fault_kind_name(gsrt_fault_kind kind); /* "kill", "stop", "partition", "slow"; static */
 
-typedef enum gsrt_fault_trigger {
-    GSRT_FAULT_AT_TOKEN = 1, /* token number `token` of `request` was emitted */
-    GSRT_FAULT_AT_TIME,      /* at_ns have passed since the run began */
-    GSRT_FAULT_AT_VIEW,      /* view `epoch` has begun; one that nobody saw begin: the first after it */
-} gsrt_fault_trigger;
-
-/* Fields that say nothing about its kind or trigger are 0. */
+/* Fields that say nothing about its kind are 0. */
 typedef struct gsrt_fault {
     gsrt_fault_kind kind;
     uint32_t rank;        /* of all but partitions */
@@ -46,10 +41,7 @@ typedef struct gsrt_fault {
     uint64_t duration_ns; /* of all but kills: 1 .. GSRT_DRILL_MS_MAX */
     double factor;        /* slow: above 1, at most GSRT_FAULT_FACTOR_MAX */
     const uint8_t *sides; /* partition: [GSRT_RANK_COUNT_MAX], the number of each rank's side; 0: nobody named it */
-    gsrt_fault_trigger trigger;
-    uint32_t request, token; /* AT_TOKEN: token counts from 1 */
-    uint64_t at_ns;          /* AT_TIME: 0 .. GSRT_FAULT_SECONDS_MAX */
-    uint32_t epoch;          /* AT_VIEW: 2..GSRT_FAULT_EPOCH_MAX */
+    gsrt_moment when;
 } gsrt_fault;
 
 /* Check faults[count], whoever wrote them, for a job of rank_count ranks. `file` is named in *diag; places are the

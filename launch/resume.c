@@ -79,11 +79,10 @@ static gsrt_status fit_plan(gsrt_scenario *scenario, uint32_t rank_count)
 /* It stays in the list, so that the others keep their numbers, but what it waits for cannot be. */
 static void take_out(gsrt_fault *fault)
 {
-    *fault = (gsrt_fault){.kind = GSRT_FAULT_KILL,
-                          .times = 1,
-                          .trigger = GSRT_FAULT_AT_TOKEN,
-                          .request = GSRT_REQUEST_COUNT_MAX - 1,
-                          .token = GSRT_CONTEXT_MAX};
+    *fault = (gsrt_fault){
+        .kind = GSRT_FAULT_KILL,
+        .times = 1,
+        .when = {.kind = GSRT_MOMENT_TOKEN, .request = GSRT_REQUEST_COUNT_MAX - 1, .token = GSRT_CONTEXT_MAX}};
 }
 
 /* "faults": numbers, a line each; the last one may be torn, and was not done then. */

@@ -46,21 +46,20 @@ static gsrt_status refuse_key(gsrt_yaml_reader *reader, const gsrt_yaml_node *no
 
 static gsrt_status read_at(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    gsrt_fault *fault = object;
-    return read_ns(reader, node, 0, GSRT_FAULT_SECONDS_MAX, &fault->at_ns);
+    gsrt_moment *when = object;
+    return read_ns(reader, node, 0, GSRT_FAULT_SECONDS_MAX, &when->at_ns);
 }
 
 static const gsrt_yaml_field moment_fields[] = {
-    {"request", GSRT_YAML_FIELD_U32, offsetof(gsrt_fault, request), 0, GSRT_REQUEST_COUNT_MAX - 1, NULL, NULL},
-    {"token", GSRT_YAML_FIELD_U32, offsetof(gsrt_fault, token), 1, GSRT_CONTEXT_MAX, NULL, NULL},
+    {"request", GSRT_YAML_FIELD_U32, offsetof(gsrt_moment, request), 0, GSRT_REQUEST_COUNT_MAX - 1, NULL, NULL},
+    {"token", GSRT_YAML_FIELD_U32, offsetof(gsrt_moment, token), 1, GSRT_CONTEXT_MAX, NULL, NULL},
     {"seconds", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_at, NULL},
-    {"view", GSRT_YAML_FIELD_U32, offsetof(gsrt_fault, epoch), 2, GSRT_FAULT_EPOCH_MAX, NULL, NULL},
+    {"view", GSRT_YAML_FIELD_U32, offsetof(gsrt_moment, epoch), 2, GSRT_FAULT_EPOCH_MAX, NULL, NULL},
 };
 
-static gsrt_status read_when(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
+static gsrt_status read_moment(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, gsrt_moment *when)
 {
-    gsrt_fault *fault = object;
-    gsrt_status status = GSRT_YAML_READ_FIELDS(reader, node, moment_fields, fault);
+    gsrt_status status = GSRT_YAML_READ_FIELDS(reader, node, moment_fields, when);
     if (status != GSRT_OK)
         return status;
     bool has_request = gsrt_yaml_find(node, "request") != NULL, has_token = gsrt_yaml_find(node, "token") != NULL;
@@ -77,8 +76,13 @@ static gsrt_status read_when(gsrt_yaml_reader *reader, const gsrt_yaml_node *nod
     if (is_of_token && !(has_request && has_token))
         return gsrt_yaml_refuse(reader, node, "key '%s' is missing; add '%s'", has_request ? "token" : "request",
                                 has_request ? "token: 1" : "request: 0");
-    fault->trigger = is_of_token ? GSRT_FAULT_AT_TOKEN : has_time ? GSRT_FAULT_AT_TIME : GSRT_FAULT_AT_VIEW;
+    when->kind = is_of_token ? GSRT_MOMENT_TOKEN : has_time ? GSRT_MOMENT_TIME : GSRT_MOMENT_VIEW;
     return GSRT_OK;
+}
+
+static gsrt_status read_when(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    return read_moment(reader, node, &((gsrt_fault *)object)->when);
 }
 
 /* ---- what ---- */
@@ -245,21 +249,21 @@ gsrt_status gsrt__scenario_read_faults(gsrt_yaml_reader *reader, const gsrt_yaml
 }
 
 /* Is there such a request, and can it have so many tokens? */
-static gsrt_status check_moment(gsrt_yaml_reader *reader, const gsrt_yaml_node *when, const gsrt_fault *fault)
+static gsrt_status check_moment(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, const gsrt_moment *when)
 {
     const gsrt_scenario *scenario = gsrt__scenario_of(reader);
-    bool is_known = fault->request < scenario->request_count;
-    if (is_known && fault->token <= scenario->requests[fault->request].max_tokens)
+    bool is_known = when->request < scenario->request_count;
+    if (is_known && when->token <= scenario->requests[when->request].max_tokens)
         return GSRT_OK;
     const char *key = is_known ? "token" : "request";
     size_t mark = gsrt_yaml_path_enter(reader, key, 0);
-    const gsrt_yaml_node *node = gsrt_yaml_find(when, key);
+    const gsrt_yaml_node *value = gsrt_yaml_find(node, key);
     gsrt_status status =
         is_known
-            ? gsrt_yaml_refuse(reader, node, "%s has at most %" PRIu32 " tokens; name one of them",
-                               scenario->requests[fault->request].place, scenario->requests[fault->request].max_tokens)
-            : gsrt_yaml_refuse(reader, node, "there is no request %" PRIu32 "; the last one is %" PRIu32,
-                               fault->request, scenario->request_count - 1);
+            ? gsrt_yaml_refuse(reader, value, "%s has at most %" PRIu32 " tokens; name one of them",
+                               scenario->requests[when->request].place, scenario->requests[when->request].max_tokens)
+            : gsrt_yaml_refuse(reader, value, "there is no request %" PRIu32 "; the last one is %" PRIu32,
+                               when->request, scenario->request_count - 1);
     gsrt_yaml_path_leave(reader, mark);
     return status;
 }
@@ -271,11 +275,11 @@ gsrt_status gsrt__scenario_check_faults(gsrt_yaml_reader *reader, const gsrt_yam
     size_t mark = gsrt_yaml_path_enter(reader, "faults", 0);
     const gsrt_yaml_node *child = list == NULL ? NULL : list->child_first;
     for (uint32_t i = 0; child != NULL && status == GSRT_OK; i++, child = child->next) {
-        const gsrt_fault *fault = &gsrt__scenario_of(reader)->faults[i];
+        const gsrt_moment *when = &gsrt__scenario_of(reader)->faults[i].when;
         size_t item_mark = gsrt_yaml_path_enter(reader, NULL, i);
         size_t when_mark = gsrt_yaml_path_enter(reader, "when", 0);
-        if (fault->trigger == GSRT_FAULT_AT_TOKEN)
-            status = check_moment(reader, gsrt_yaml_find(child, "when"), fault);
+        if (when->kind == GSRT_MOMENT_TOKEN)
+            status = check_moment(reader, gsrt_yaml_find(child, "when"), when);
         gsrt_yaml_path_leave(reader, when_mark);
         gsrt_yaml_path_leave(reader, item_mark);
     }

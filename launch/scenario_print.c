@@ -109,6 +109,20 @@ static void put_sides(printer *p, const uint8_t *sides)
     put(p, "]");
 }
 
+/* The last key of a fault or a move, and its end. */
+static void put_moment(printer *p, const gsrt_moment *when)
+{
+    switch (when->kind) {
+    case GSRT_MOMENT_TOKEN:
+        put_u64(p, ", when: {request: ", when->request);
+        put_u64(p, ", token: ", when->token);
+        break;
+    case GSRT_MOMENT_TIME: put_real(p, ", when: {seconds: ", (double)when->at_ns / 1e9); break;
+    case GSRT_MOMENT_VIEW: put_u64(p, ", when: {view: ", when->epoch); break;
+    }
+    put(p, "}}\n");
+}
+
 static void put_fault(printer *p, const gsrt_fault *fault)
 {
     put(p, "  - {");
@@ -125,15 +139,7 @@ static void put_fault(printer *p, const gsrt_fault *fault)
         put_u64(p, ", times: ", fault->times);
     else
         put_real(p, ", for: ", (double)fault->duration_ns / 1e9);
-    switch (fault->trigger) {
-    case GSRT_FAULT_AT_TOKEN:
-        put_u64(p, ", when: {request: ", fault->request);
-        put_u64(p, ", token: ", fault->token);
-        break;
-    case GSRT_FAULT_AT_TIME: put_real(p, ", when: {seconds: ", (double)fault->at_ns / 1e9); break;
-    case GSRT_FAULT_AT_VIEW: put_u64(p, ", when: {view: ", fault->epoch); break;
-    }
-    put(p, "}}\n");
+    put_moment(p, &fault->when);
 }
 
 static void put_faults(printer *p, const gsrt_scenario *scenario)

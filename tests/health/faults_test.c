@@ -41,15 +41,13 @@ static gsrt_fault kill_at(uint32_t rank, uint32_t request, uint32_t token)
     return (gsrt_fault){.kind = GSRT_FAULT_KILL,
                         .rank = rank,
                         .times = 1,
-                        .trigger = GSRT_FAULT_AT_TOKEN,
-                        .request = request,
-                        .token = token};
+                        .when = {.kind = GSRT_MOMENT_TOKEN, .request = request, .token = token}};
 }
 
 static gsrt_fault stop_at(uint32_t rank, uint64_t at_ns)
 {
     return (gsrt_fault){
-        .kind = GSRT_FAULT_STOP, .rank = rank, .duration_ns = second_ns, .trigger = GSRT_FAULT_AT_TIME, .at_ns = at_ns};
+        .kind = GSRT_FAULT_STOP, .rank = rank, .duration_ns = second_ns, .when = {GSRT_MOMENT_TIME, .at_ns = at_ns}};
 }
 
 static const uint8_t halves[GSRT_RANK_COUNT_MAX] = {1, 1, 2, 2};
@@ -58,12 +56,12 @@ static const uint8_t one_group[GSRT_RANK_COUNT_MAX] = {1, 0, 0, 1};
 static gsrt_fault partition_at(const uint8_t *sides, uint32_t epoch)
 {
     return (gsrt_fault){
-        .kind = GSRT_FAULT_PARTITION, .sides = sides, .duration_ns = 1, .trigger = GSRT_FAULT_AT_VIEW, .epoch = epoch};
+        .kind = GSRT_FAULT_PARTITION, .sides = sides, .duration_ns = 1, .when = {GSRT_MOMENT_VIEW, .epoch = epoch}};
 }
 
 static gsrt_fault slow_by(double factor)
 {
-    return (gsrt_fault){.kind = GSRT_FAULT_SLOW, .factor = factor, .duration_ns = 1, .trigger = GSRT_FAULT_AT_TIME};
+    return (gsrt_fault){.kind = GSRT_FAULT_SLOW, .factor = factor, .duration_ns = 1, .when = {GSRT_MOMENT_TIME}};
 }
 
 START_TEST(tokens)
@@ -293,35 +291,35 @@ START_TEST(values_past_the_limits)
     BAD(kill, duration_ns, 1);
     BAD(kill, factor, 2);
     BAD(kill, sides, halves);
-    BAD(kill, trigger, (gsrt_fault_trigger)0);
-    BAD(kill, trigger, (gsrt_fault_trigger)9);
-    BAD(kill, token, 0);
-    BAD(kill, token, GSRT_CONTEXT_MAX + 1);
-    BAD(kill, request, GSRT_REQUEST_COUNT_MAX);
-    BAD(kill, at_ns, 1);
-    BAD(kill, epoch, 2);
+    BAD(kill, when.kind, (gsrt_moment_kind)0);
+    BAD(kill, when.kind, (gsrt_moment_kind)9);
+    BAD(kill, when.token, 0);
+    BAD(kill, when.token, GSRT_CONTEXT_MAX + 1);
+    BAD(kill, when.request, GSRT_REQUEST_COUNT_MAX);
+    BAD(kill, when.at_ns, 1);
+    BAD(kill, when.epoch, 2);
     BAD(stop, times, 1);
     BAD(stop, duration_ns, 0);
     BAD(stop, duration_ns, longest_ns + 1);
-    BAD(stop, at_ns, latest_ns + 1);
-    BAD(stop, token, 1);
-    BAD(stop, epoch, 2);
+    BAD(stop, when.at_ns, latest_ns + 1);
+    BAD(stop, when.token, 1);
+    BAD(stop, when.epoch, 2);
     BAD(slow, factor, 1);
     BAD(slow, factor, NAN);
     BAD(slow, factor, INFINITY);
     BAD(slow, factor, 2.0 * GSRT_FAULT_FACTOR_MAX);
     BAD(cut, sides, NULL);
     BAD(cut, rank, 1);
-    BAD(cut, epoch, 1);
-    BAD(cut, epoch, GSRT_FAULT_EPOCH_MAX + 1);
-    BAD(cut, request, 1);
+    BAD(cut, when.epoch, 1);
+    BAD(cut, when.epoch, GSRT_FAULT_EPOCH_MAX + 1);
+    BAD(cut, when.request, 1);
 #undef BAD
     for (uint32_t i = 0; i < count; i++)
         refuse(&bad[i], 1, RANKS, GSRT_EINPUT,
                "q.yaml: faults[0]: is no fault: a value is past its limits, or belongs to another kind; see "
                "docs/scenario.md");
     gsrt_fault edge[] = {stop, slow, kill};
-    edge[0].at_ns = latest_ns;
+    edge[0].when.at_ns = latest_ns;
     edge[0].duration_ns = longest_ns;
     edge[1].factor = GSRT_FAULT_FACTOR_MAX;
     edge[2].times = GSRT_FAULT_TIMES_MAX;
@@ -350,12 +348,12 @@ static gsrt_fault random_fault(uint64_t seed, uint64_t i)
 {
     gsrt_fault fault = draw(seed, 1, i, 2) == 0 ? kill_at(draw(seed, 2, i, RANKS), 0, 1) : stop_at(0, 1);
     fault.times = fault.kind == GSRT_FAULT_KILL ? 1 + draw(seed, 3, i, 3) : 0;
-    fault.trigger = (gsrt_fault_trigger)(1 + draw(seed, 4, i, 3));
-    bool is_token = fault.trigger == GSRT_FAULT_AT_TOKEN;
-    fault.request = is_token ? draw(seed, 5, i, 2) : 0;
-    fault.token = is_token ? 1 + draw(seed, 6, i, 20) : 0;
-    fault.at_ns = fault.trigger == GSRT_FAULT_AT_TIME ? draw(seed, 7, i, 20) : 0;
-    fault.epoch = fault.trigger == GSRT_FAULT_AT_VIEW ? 2 + draw(seed, 8, i, 10) : 0;
+    fault.when.kind = (gsrt_moment_kind)(1 + draw(seed, 4, i, 3));
+    bool is_token = fault.when.kind == GSRT_MOMENT_TOKEN;
+    fault.when.request = is_token ? draw(seed, 5, i, 2) : 0;
+    fault.when.token = is_token ? 1 + draw(seed, 6, i, 20) : 0;
+    fault.when.at_ns = fault.when.kind == GSRT_MOMENT_TIME ? draw(seed, 7, i, 20) : 0;
+    fault.when.epoch = fault.when.kind == GSRT_MOMENT_VIEW ? 2 + draw(seed, 8, i, 10) : 0;
     return fault;
 }
 
@@ -370,10 +368,10 @@ typedef struct history {
 static bool is_due(const gsrt_fault *fault, plain *p, const history *h)
 {
     if (!p->has_come) {
-        switch (fault->trigger) {
-        case GSRT_FAULT_AT_TOKEN: p->has_come = h->tokens[fault->request] >= fault->token; break;
-        case GSRT_FAULT_AT_TIME: p->has_come = h->has_time && h->now_ns >= fault->at_ns; break;
-        case GSRT_FAULT_AT_VIEW: p->has_come = h->epoch >= fault->epoch; break;
+        switch (fault->when.kind) {
+        case GSRT_MOMENT_TOKEN: p->has_come = h->tokens[fault->when.request] >= fault->when.token; break;
+        case GSRT_MOMENT_TIME: p->has_come = h->has_time && h->now_ns >= fault->when.at_ns; break;
+        case GSRT_MOMENT_VIEW: p->has_come = h->epoch >= fault->when.epoch; break;
         }
         return p->has_come;
     }

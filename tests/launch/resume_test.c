@@ -83,7 +83,7 @@ START_TEST(on_other_ranks)
         ck_assert_uint_eq(roles, rank_count < 3 ? rank_count : 3);
         ck_assert_uint_eq(scenario->plan->stage_count, rank_count < 3 ? 1 : 2);
         ck_assert_uint_eq(scenario->fault_count, 3); /* they keep their numbers */
-        ck_assert_uint_eq(scenario->faults[0].token == 7, rank_count > 1);
+        ck_assert_uint_eq(scenario->faults[0].when.token == 7, rank_count > 1);
         ck_assert_uint_eq(scenario->faults[1].times, 3);
         ck_assert_uint_eq(scenario->faults[2].kind == GSRT_FAULT_STOP, rank_count > 3);
         gsrt_scenario_free(scenario);

@@ -76,14 +76,14 @@ START_TEST(every_kind_and_moment)
     ck_assert_uint_eq(scenario->fault_count, 5);
     const gsrt_fault *f = scenario->faults;
     ck_assert(f[0].kind == GSRT_FAULT_KILL && f[0].rank == 1 && f[0].times == 1 && f[0].duration_ns == 0);
-    ck_assert(f[0].trigger == GSRT_FAULT_AT_TOKEN && f[0].request == 1 && f[0].token == 50);
-    ck_assert(f[1].rank == 1023 && f[1].times == 64 && f[1].trigger == GSRT_FAULT_AT_TIME && f[1].at_ns == 0);
+    ck_assert(f[0].when.kind == GSRT_MOMENT_TOKEN && f[0].when.request == 1 && f[0].when.token == 50);
+    ck_assert(f[1].rank == 1023 && f[1].times == 64 && f[1].when.kind == GSRT_MOMENT_TIME && f[1].when.at_ns == 0);
     ck_assert(f[2].kind == GSRT_FAULT_STOP && f[2].rank == 2 && f[2].duration_ns == 3000000000 && f[2].times == 0);
-    ck_assert(f[2].trigger == GSRT_FAULT_AT_TIME && f[2].at_ns == 1500000000);
-    ck_assert(f[3].kind == GSRT_FAULT_PARTITION && f[3].trigger == GSRT_FAULT_AT_VIEW && f[3].epoch == 2);
+    ck_assert(f[2].when.kind == GSRT_MOMENT_TIME && f[2].when.at_ns == 1500000000);
+    ck_assert(f[3].kind == GSRT_FAULT_PARTITION && f[3].when.kind == GSRT_MOMENT_VIEW && f[3].when.epoch == 2);
     ck_assert(f[3].sides[0] == 1 && f[3].sides[1] == 0 && f[3].sides[2] == 2 && f[3].sides[3] == 1);
     ck_assert_uint_eq(f[3].duration_ns, 1000000);
-    ck_assert(f[4].kind == GSRT_FAULT_SLOW && f[4].factor == 5 && f[4].at_ns == 200000000);
+    ck_assert(f[4].kind == GSRT_FAULT_SLOW && f[4].factor == 5 && f[4].when.at_ns == 200000000);
     ck_assert_uint_eq(f[4].duration_ns, 600000000000);
     ck_assert_int_eq(gsrt_faults_check(f, 5, GSRT_RANK_COUNT_MAX, NULL, NULL), GSRT_OK);
     gsrt_diag diag = {0};
@@ -261,9 +261,10 @@ static void round_trip_of(const char *faults, const gsrt_scenario_set *sets, siz
     for (uint32_t i = 0; i < scenario->fault_count; i++) {
         const gsrt_fault *a = &scenario->faults[i], *b = &again->faults[i];
         ck_assert(a->kind == b->kind && a->rank == b->rank && a->times == b->times && a->factor == b->factor);
-        ck_assert(a->trigger == b->trigger && a->request == b->request && a->token == b->token && a->epoch == b->epoch);
+        ck_assert(a->when.kind == b->when.kind && a->when.request == b->when.request &&
+                  a->when.token == b->when.token && a->when.epoch == b->when.epoch);
         ck_assert_uint_eq(a->duration_ns, b->duration_ns);
-        ck_assert_uint_eq(a->at_ns, b->at_ns);
+        ck_assert_uint_eq(a->when.at_ns, b->when.at_ns);
         ck_assert(a->sides == NULL || memcmp(a->sides, b->sides, GSRT_RANK_COUNT_MAX) == 0);
     }
     ck_assert(scenario->restart_max == again->restart_max && scenario->prefer == again->prefer);
@@ -326,12 +327,12 @@ START_TEST(what_reproduces_an_incident_is_read)
     gsrt_scenario *scenario = accept((const char *)out.data + 8);
     const gsrt_fault *read = scenario->faults;
     ck_assert_uint_eq(scenario->fault_count, 4);
-    ck_assert(read[0].kind == GSRT_FAULT_KILL && read[0].rank == 1 && read[0].trigger == GSRT_FAULT_AT_TOKEN);
-    ck_assert(read[0].request == 0 && read[0].token == 40);
-    ck_assert(read[1].kind == GSRT_FAULT_STOP && read[1].rank == 2 && read[1].trigger == GSRT_FAULT_AT_VIEW);
-    ck_assert(read[1].epoch == 2 && read[1].duration_ns == 1500000000);
-    ck_assert(read[2].kind == GSRT_FAULT_PARTITION && read[2].trigger == GSRT_FAULT_AT_TIME);
-    ck_assert(read[2].at_ns == 1200000000 && read[2].duration_ns == 2000000000);
+    ck_assert(read[0].kind == GSRT_FAULT_KILL && read[0].rank == 1 && read[0].when.kind == GSRT_MOMENT_TOKEN);
+    ck_assert(read[0].when.request == 0 && read[0].when.token == 40);
+    ck_assert(read[1].kind == GSRT_FAULT_STOP && read[1].rank == 2 && read[1].when.kind == GSRT_MOMENT_VIEW);
+    ck_assert(read[1].when.epoch == 2 && read[1].duration_ns == 1500000000);
+    ck_assert(read[2].kind == GSRT_FAULT_PARTITION && read[2].when.kind == GSRT_MOMENT_TIME);
+    ck_assert(read[2].when.at_ns == 1200000000 && read[2].duration_ns == 2000000000);
     ck_assert(read[2].sides[3] == read[2].sides[0] && read[2].sides[3] != read[2].sides[1]);
     ck_assert(read[3].kind == GSRT_FAULT_PARTITION && read[3].sides[2] != read[3].sides[0]);
     (void)gsrt_scenario_free(scenario);
