@@ -85,3 +85,27 @@ void gsrt_kv_write(gsrt_kv *kv, uint32_t layer, uint32_t kv_head, uint32_t block
     for (uint32_t j = 0; j < position_count; j++)
         gsrt__kv_store(kv, layer, kv_head, block, j, k + (size_t)j * kv->head_dim, v + (size_t)j * kv->head_dim);
 }
+
+static size_t layer_bytes(const gsrt_kv *kv)
+{
+    return kv->kv_head_count * kv->cell_floats * sizeof(float);
+}
+
+size_t gsrt_kv_page_bytes(const gsrt_kv *kv)
+{
+    return kv->layer_count * layer_bytes(kv);
+}
+
+void gsrt_kv_page_read(const gsrt_kv *kv, uint32_t block, void *to)
+{
+    assert(block < kv->block_count);
+    for (uint32_t layer = 0; layer < kv->layer_count && layer_bytes(kv) > 0; layer++)
+        memcpy((uint8_t *)to + layer * layer_bytes(kv), gsrt__kv_k(kv, layer, 0, block), layer_bytes(kv));
+}
+
+void gsrt_kv_page_write(gsrt_kv *kv, uint32_t block, const void *from)
+{
+    assert(block < kv->block_count);
+    for (uint32_t layer = 0; layer < kv->layer_count && layer_bytes(kv) > 0; layer++)
+        memcpy(gsrt__kv_k(kv, layer, 0, block), (const uint8_t *)from + layer * layer_bytes(kv), layer_bytes(kv));
+}

@@ -28,4 +28,10 @@ void gsrt_kv_read(const gsrt_kv *kv, uint32_t layer, uint32_t kv_head, uint32_t 
 void gsrt_kv_write(gsrt_kv *kv, uint32_t layer, uint32_t kv_head, uint32_t block, uint32_t position_count,
                    const float *k, const float *v);
 
+/* The page of a block: all its cells as they lie, for another cache of the same shape. */
+size_t gsrt_kv_page_bytes(const gsrt_kv *kv);
+/* to, from: [gsrt_kv_page_bytes]; no job may be writing the block. Cost: a copy. */
+void gsrt_kv_page_read(const gsrt_kv *kv, uint32_t block, void *to);
+void gsrt_kv_page_write(gsrt_kv *kv, uint32_t block, const void *from);
+
 #endif

@@ -33,6 +33,7 @@
 #define GSRT_BATCH_SEQUENCES_MAX 256        /* requests of one step */
 #define GSRT_KV_BLOCK_COUNT_MAX (1u << 24)  /* KV blocks of one rank */
 #define GSRT_REPLICA_BYTES_MAX (1ull << 30) /* KV that a rank keeps as a replica, its own open requests' included */
+#define GSRT_PAGES_BYTES_MAX (1u << 20)     /* KV pages of one message of a move, unless one page is larger */
 #define GSRT_SHARE_MAX 1000000              /* one share of a split */
 #define GSRT_SPIN_US_MAX 1000000            /* microseconds that a waiting rank spins at most */
 #define GSRT_KV_BLOCK_POSITIONS 64          /* positions of one KV block = of one canonical attention block */
@@ -119,6 +120,7 @@
 
 /* faults and healing */
 #define GSRT_FAULT_COUNT_MAX 256             /* faults of one scenario: looked through at each event */
+#define GSRT_MOVE_COUNT_MAX 256              /* moves of one scenario, likewise */
 #define GSRT_FAULT_TIMES_MAX 64              /* kills of one rank by one fault */
 #define GSRT_FAULT_SIDE_COUNT_MAX 255        /* groups of one partition: a byte says which */
 #define GSRT_FAULT_SECONDS_MAX 1000000       /* s, 11 days: a fault's time; doubles hold its ns exactly */

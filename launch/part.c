@@ -43,17 +43,6 @@ static gsrt_status pack(const gsrt_parts *parts, const gsrt_part *part)
     return status;
 }
 
-static gsrt_status copy_plan(const gsrt_plan *plan, gsrt_plan **out)
-{
-    gsrt_plan_carrier *carrier = malloc(sizeof *carrier);
-    if (carrier == NULL)
-        return GSRT_ENOMEM;
-    gsrt_plan_pack(plan, carrier);
-    gsrt_status status = gsrt_plan_unpack(carrier, out);
-    free(carrier);
-    return status;
-}
-
 static gsrt_status create(gsrt_parts *parts, const gsrt_plan *plan, uint32_t stage, uint32_t member, gsrt_part **out)
 {
     gsrt_part *part = calloc(1, sizeof *part);
@@ -61,7 +50,7 @@ static gsrt_status create(gsrt_parts *parts, const gsrt_plan *plan, uint32_t sta
         return GSRT_ENOMEM;
     part->stage = stage;
     part->member = member;
-    gsrt_status status = copy_plan(plan, &part->plan);
+    gsrt_status status = gsrt_plan_copy(plan, &part->plan);
     if (status == GSRT_OK)
         status = gsrt_lower(parts->loaded->weights, part->plan, stage, member, parts->loaded->workload->context_max,
                             &part->lowered);

@@ -89,9 +89,7 @@ static gsrt_status step_scheduler(void *machine, gsrt_span bytes)
     gsrt_status status = gsrt_scheduler_record_decode(bytes, &s->scratch, &kind, &body);
     if (status != GSRT_OK)
         return status == GSRT_ENOMEM ? status : GSRT_EDECODE;
-    if (kind == GSRT_KIND_SUBMIT)
-        return gsrt_scheduler_submit(s->machine, body);
-    return kind == GSRT_KIND_TOKENS ? gsrt_scheduler_tokens(s->machine, body) : GSRT_EDECODE;
+    return gsrt_scheduler_is_event(kind) ? gsrt_scheduler_step(s->machine, kind, body) : GSRT_EDECODE;
 }
 
 static gsrt_status draw_scheduler(void *machine, gsrt_buffer *out)

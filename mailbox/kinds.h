@@ -70,7 +70,15 @@
     K(KEPT, 82, kept, WIRE)                                                                                            \
     K(FORGET, 83, forget, WIRE)                                                                                        \
     K(GATHER, 84, gather, LOCAL)                                                                                       \
-    K(GATHERED, 85, gathered, LOCAL)
+    K(GATHERED, 85, gathered, LOCAL)                                                                                   \
+    /* a region moves to another rank */                                                                               \
+    K(MOVE, 96, move, WIRE)                                                                                            \
+    K(COPY, 97, copy, WIRE)                                                                                            \
+    K(PAGES, 98, pages, WIRE)                                                                                          \
+    K(PAGES_TAKEN, 99, pages_taken, WIRE)                                                                              \
+    K(COPIED, 100, copied, WIRE)                                                                                       \
+    K(HANDOVER, 101, handover, WIRE)                                                                                   \
+    K(RESUME, 102, resume, WIRE)
 
 /* a call, a monitor or a link has ended: subject is gone. call = of the open call that ends with it, 0 for a monitor */
 #define GSRT_FIELDS_DOWN(F) F(u64, subject, 0) F(u64, call, 0) F(u32, reason, 0)
@@ -276,6 +284,30 @@
     F(u32, request, GSRT_REQUEST_COUNT_MAX) F(u32, reason, 255) F(u32, prompt_tokens, 0) F(u32, prefix_tokens, 0)
 /* last region -> gateway: payload f32 [positions_count, vocab]; rows of `requests[i]` at `positions[i]` */
 #define GSRT_FIELDS_LOGITS(F) F(u32s, requests, GSRT_BATCH_ROWS_MAX) F(u32s, positions, GSRT_BATCH_ROWS_MAX)
+
+/* gateway -> scheduler: this member's region is to give its KV to `region`, which is lowered alike, and to be left */
+#define GSRT_FIELDS_MOVE(F) F(u32, stage, GSRT_STAGE_COUNT_MAX) F(u32, member, GSRT_GROUP_RANKS_MAX) F(u64, region, 0)
+/* scheduler -> the region that moves, this member's: copy these blocks to `region`; is_held: no step will follow */
+#define GSRT_FIELDS_COPY(F)                                                                                            \
+    F(u32, stage, GSRT_STAGE_COUNT_MAX)                                                                                \
+    F(u32, member, GSRT_GROUP_RANKS_MAX)                                                                               \
+    F(u64, region, 0)                                                                                                  \
+    F(boolean, is_held, 0)                                                                                             \
+    F(u32s, blocks, GSRT_BODY_BYTES_MAX / 8)
+/* region -> region; payload: the pages of these blocks (backends/kv.h), one after the other */
+#define GSRT_FIELDS_PAGES(F) F(u32s, blocks, GSRT_BODY_BYTES_MAX / 8)
+/* its answer: so many blocks are there */
+#define GSRT_FIELDS_PAGES_TAKEN(F) F(u32, count, GSRT_KV_BLOCK_COUNT_MAX)
+/* the region that moves -> scheduler: all blocks of its COPY are there */
+#define GSRT_FIELDS_COPIED(F) F(u64, bytes, 0)
+/* scheduler -> gateway: the new region has all that the old one had; no step is out, and none will be before RESUME */
+#define GSRT_FIELDS_HANDOVER(F)                                                                                        \
+    F(u32, stage, GSRT_STAGE_COUNT_MAX)                                                                                \
+    F(u32, member, GSRT_GROUP_RANKS_MAX)                                                                               \
+    F(u32, block_count, GSRT_KV_BLOCK_COUNT_MAX)                                                                       \
+    F(u64, bytes, 0)
+/* gateway -> scheduler: everybody knows the new region */
+#define GSRT_FIELDS_RESUME(F) F(u32, stage, GSRT_STAGE_COUNT_MAX) F(u32, member, GSRT_GROUP_RANKS_MAX)
 
 /* ---- what follows from the table ---- */
 

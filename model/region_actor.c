@@ -3,6 +3,7 @@
 #include "actors/courier.h"
 #include "collectives/exchange.h"
 #include "model/region_replica.h"
+#include "model/region_move.h"
 #include "model/region_snapshot.h"
 #include "model/step.h"
 
@@ -28,7 +29,8 @@ typedef struct region {
     gsrt_span spans[GSRT_GROUP_RANKS_MAX]; /* pieces of the running segment */
     gsrt__region_stream *stream;           /* to the second place; NULL: there is none */
     gsrt_snapshot_part *part;              /* being written; NULL: none */
-    gsrt_node *node;                       /* for its writer, as the two below */
+    gsrt__region_copy copy;
+    gsrt_node *node; /* for its writer, as the two below */
     gsrt_address self;
     atomic_bool is_stopping;
 } region;
@@ -77,6 +79,7 @@ static void stop(gsrt_actor *self, void *state, uint32_t reason)
     /* read by part_is_stored, which must not wait for this thread to empty the node's queue */
     atomic_store_explicit(&r->is_stopping, true, memory_order_relaxed);
     r->part = gsrt_snapshot_part_free(r->part);
+    gsrt__region_copy_fini(&r->copy);
 }
 
 /* ---- a segment ---- */
@@ -267,6 +270,25 @@ static void try_exchange(gsrt_actor *self, region *r)
         finish_step(self, r); /* the rest is another member's */
 }
 
+/* ---- moves ---- */
+
+/* A COPY begins when nothing that it may not miss is going on: a part that is not durable, whose writer would be lost
+ * with this region; and, where no step will follow, the last one, which may end here after it has come back. */
+static gsrt_status try_copy(gsrt_actor *self, region *r)
+{
+    if (r->copy.region == GSRT_NOBODY || r->copy.has_begun || r->part != NULL)
+        return GSRT_OK;
+    if (r->copy.is_held && r->first != NULL)
+        return GSRT_OK;
+    return gsrt__region_copy_go_on(&r->copy, self, &r->options);
+}
+
+static gsrt_status on_copy(gsrt_actor *self, region *r, const gsrt_msg_copy *message)
+{
+    gsrt_status status = gsrt__region_copy_note(&r->copy, &r->options, message);
+    return status == GSRT_OK ? try_copy(self, r) : status;
+}
+
 /* ---- the end of a step ---- */
 
 static gsrt_status pass_on(gsrt_actor *self, region *r)
@@ -368,6 +390,8 @@ static void finish_step(gsrt_actor *self, region *r)
 /* IDLE: begin the next step if all it needs is here. In other states the step in hand ends first. */
 static void begin_next(gsrt_actor *self, region *r)
 {
+    if (r->phase == IDLE && r->first == NULL && try_copy(self, r) != GSRT_OK)
+        fail(self);
     if (r->phase != IDLE || r->first == NULL)
         return;
     if (r->options.lowered->slot_in != GSRT_NO_SLOT && !gsrt_exchange_store_has(r->activations, r->first->number, 0, 1))
@@ -418,7 +442,8 @@ static gsrt_status on_snapshot(gsrt_actor *self, region *r, const gsrt_msg_snaps
 static gsrt_status on_snapshot_written(gsrt_actor *self, region *r, const gsrt_msg_snapshot_written *written)
 {
     r->part = gsrt_snapshot_part_free(r->part);
-    return say_part(self, r, written);
+    gsrt_status status = say_part(self, r, written);
+    return status == GSRT_OK ? try_copy(self, r) : status;
 }
 
 /* ---- messages ---- */
@@ -508,6 +533,12 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
         status = gsrt__region_restore(&r->options, message->body);
     else if (message->kind == GSRT_KIND_KEPT && r->stream != NULL)
         status = on_kept(self, r, message->body);
+    else if (message->kind == GSRT_KIND_COPY)
+        status = on_copy(self, r, message->body);
+    else if (message->kind == GSRT_KIND_PAGES)
+        status = gsrt__region_take_pages(self, &r->options, message);
+    else if (message->kind == GSRT_KIND_PAGES_TAKEN)
+        status = gsrt__region_copy_taken(&r->copy, self, &r->options, message->body);
     else if (message->kind == GSRT_KIND_DOWN)
         status = GSRT_EDOWN; /* the device did not answer */
     if (status != GSRT_OK)
@@ -519,10 +550,5 @@ static const gsrt_behaviour region_behaviour = {
 
 gsrt_status gsrt_region_actor_start(gsrt_node *node, const gsrt_region_options *options, gsrt_address *out)
 {
-    gsrt_address address;
-    gsrt_status status = gsrt_node_spawn(node, &region_behaviour, options, &address);
-    if (status != GSRT_OK)
-        return status;
-    *out = address;
-    return gsrt_role_bind(node, gsrt_address_of_role(GSRT_ROLE_REGION, options->stage, options->member), address);
+    return gsrt_node_spawn(node, &region_behaviour, options, out);
 }

@@ -15,6 +15,7 @@
  *   RESTORE  cells of a request that goes on, from the replica or the snapshot into blocks that no step uses yet
  *   blocks that the step completed -> the own replica, and from there CELLS to the second place (ckpt/replica.h)
  *   KEPT     the second place has room for the next
+ *   COPY     it moves: its pages go to the region that follows it (model/region_move.h)
  * One step at a time; the device is the bottleneck, and order makes the KV cache right. Early pieces wait in an
  * exchange store. Thread: the node's; the matrices are computed on the device's threads.
  */
@@ -52,7 +53,8 @@ typedef struct gsrt_region_options {
     uint32_t second_place;         /* the rank that keeps them too; GSRT_NO_PLACE: they are kept nowhere */
 } gsrt_region_options;
 
-/* Start it on `node` and bind GSRT_ROLE_REGION(stage, member) there; *out its address, for the other nodes. */
+/* Start it on `node`; *out its address. Whoever says who plays which role binds GSRT_ROLE_REGION(stage, member) to it,
+ * on this node too: until then another region may still play it. */
 GSRT_MUST_CHECK gsrt_status gsrt_region_actor_start(gsrt_node *node, const gsrt_region_options *options,
                                                     gsrt_address *out);
 

@@ -90,6 +90,11 @@ bool gsrt_block_pool_is_free(const gsrt_block_pool *pool, uint32_t number)
     return number < pool->block_count && pool->blocks[number].references == 0;
 }
 
+bool gsrt_block_pool_is_noted(const gsrt_block_pool *pool, uint32_t number)
+{
+    return number < pool->block_count && pool->blocks[number].is_noted;
+}
+
 static uint64_t generation_of(const gsrt_block_pool *pool, uint32_t number)
 {
     return number == GSRT_NO_BLOCK ? 0 : pool->blocks[number].generation;

@@ -27,6 +27,8 @@ uint32_t gsrt_block_pool_take(gsrt_block_pool *pool);
 void gsrt_block_pool_ref(gsrt_block_pool *pool, uint32_t block);
 void gsrt_block_pool_unref(gsrt_block_pool *pool, uint32_t block);
 bool gsrt_block_pool_is_free(const gsrt_block_pool *pool, uint32_t block);
+/* It is in the prefix table: what it holds may be asked for. */
+bool gsrt_block_pool_is_noted(const gsrt_block_pool *pool, uint32_t block);
 
 /* The block that follows `previous` (GSRT_NO_BLOCK: the first of a request) and holds tokens
  * [GSRT_KV_BLOCK_POSITIONS]; GSRT_NO_BLOCK: unknown. No reference is taken. */

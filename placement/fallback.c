@@ -1,5 +1,6 @@
 #include "placement/fallback.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char *gsrt_way_name(gsrt_way way)
@@ -203,4 +204,15 @@ gsrt_status gsrt_plan_unpack(const gsrt_plan_carrier *carrier, gsrt_plan **out)
         memcpy(plan->spares, carrier->spares, carrier->spare_count * sizeof *plan->spares);
     *out = plan;
     return GSRT_OK;
+}
+
+gsrt_status gsrt_plan_copy(const gsrt_plan *plan, gsrt_plan **out)
+{
+    gsrt_plan_carrier *carrier = malloc(sizeof *carrier);
+    if (carrier == NULL)
+        return GSRT_ENOMEM;
+    gsrt_plan_pack(plan, carrier);
+    gsrt_status status = gsrt_plan_unpack(carrier, out);
+    free(carrier);
+    return status;
 }

@@ -28,6 +28,9 @@ bool gsrt_plan_is_equal(const gsrt_plan *a, const gsrt_plan *b);
 /* The same but for which ranks have the roles: what a role has to do is the same in both. */
 bool gsrt_plan_has_layout_of(const gsrt_plan *a, const gsrt_plan *b);
 
+/* A plan of its own, equal to `plan`. *out owned. GSRT_OK | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_plan_copy(const gsrt_plan *plan, gsrt_plan **out);
+
 /* A plan as it travels in a START: arrays, borrowed from `carrier`, which the caller keeps until it was sent. */
 typedef struct gsrt_plan_carrier {
     uint32_t layers[2 * GSRT_STAGE_COUNT_MAX], member_counts[GSRT_STAGE_COUNT_MAX];

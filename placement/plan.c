@@ -209,6 +209,16 @@ gsrt_plan_kv gsrt_plan_kv_of(const gsrt_plan *plan, const gsrt_workload *workloa
     return kv;
 }
 
+void gsrt_plan_move(gsrt_plan *plan, uint32_t stage, uint32_t member, uint32_t rank)
+{
+    uint32_t before = plan->stages[stage].ranks[member];
+    plan->stages[stage].ranks[member] = rank;
+    for (uint32_t i = 0; i < plan->spare_count && rank != before; i++) {
+        if (plan->spares[i] == rank)
+            plan->spares[i] = before;
+    }
+}
+
 uint32_t gsrt_plan_rank_count(const gsrt_plan *plan)
 {
     uint32_t count = 0;

@@ -58,6 +58,9 @@ typedef struct gsrt_plan_kv {
     uint32_t layer_first, layer_count, head_first, head_count;
 } gsrt_plan_kv;
 gsrt_plan_kv gsrt_plan_kv_of(const gsrt_plan *plan, const gsrt_workload *workload, uint32_t stage, uint32_t member);
+/* `rank`, which has no other role, takes the role from whoever has it, who takes its place among the spares. Nothing to
+ * do where it has the role already. */
+void gsrt_plan_move(gsrt_plan *plan, uint32_t stage, uint32_t member, uint32_t rank);
 
 /* One more than the highest rank that the plan names, spares included: how many ranks it needs. */
 uint32_t gsrt_plan_rank_count(const gsrt_plan *plan);

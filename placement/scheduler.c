@@ -1,76 +1,7 @@
-#include "placement/scheduler.h"
-
-#include "placement/block_pool.h"
+#include "placement/scheduler_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef enum request_state { WAITING, PREFILL, DECODE, FINISHED } request_state;
-
-typedef struct request {
-    request_state state;
-    bool is_reported; /* its FINISHED was drawn */
-    gsrt_finish finish;
-    uint32_t number, max_tokens, prompt_count;
-    uint32_t token_count;  /* prompt and answer so far */
-    uint32_t issued;       /* positions in steps sent so far, reused ones included */
-    uint32_t computed;     /* positions whose KV is complete */
-    uint32_t noted_blocks; /* leading full blocks that were offered to the prefix table */
-    uint32_t prefix_count; /* positions reused at admission */
-    uint32_t restored;     /* leading positions whose KV somebody holds: whole blocks */
-    bool is_restoring;     /* admitted, and its RESTORE not yet drawn */
-    uint32_t known_count;  /* of the answer, given with the request: computed again, and compared by the gateway */
-    uint32_t drawn;        /* of the answer: tokens whose logits have come back */
-    uint32_t emitted;      /* TOKENs drawn by the owner */
-    uint32_t block_count;
-    bool is_ignoring_eos, is_logits_wanted;
-    float temperature, top_p;
-    uint32_t top_k;
-    uint64_t seed;
-    uint32_t *tokens; /* [prompt_count + max_tokens] */
-    uint64_t *hashes; /* [max_tokens][2]: low, high */
-    uint32_t *blocks; /* [block_count] from admission on */
-} request;
-
-/* A step in flight: which rows belong to whom. */
-typedef struct flight {
-    uint64_t step;
-    uint32_t sequence_count, wanted_count;
-    struct {
-        request *request;
-        uint32_t row_count, end;                            /* rows up to position `end`, not included */
-        uint32_t wanted_first, wanted_count, sampled_count; /* the last sampled_count of the wanted rows draw a token */
-    } sequences[GSRT_BATCH_SEQUENCES_MAX];
-} flight;
-
-/* The arrays of the STEP that is being made. */
-typedef struct draft {
-    uint32_t row_count, sequence_count, wanted_count, block_total;
-    uint32_t tokens[GSRT_BATCH_ROWS_MAX];
-    uint32_t requests[GSRT_BATCH_SEQUENCES_MAX], row_counts[GSRT_BATCH_SEQUENCES_MAX];
-    uint32_t positions[GSRT_BATCH_SEQUENCES_MAX], block_counts[GSRT_BATCH_SEQUENCES_MAX];
-    uint32_t blocks[GSRT_BODY_BYTES_MAX / 8];
-    uint32_t wanted[GSRT_BATCH_ROWS_MAX], is_sampled[GSRT_BATCH_ROWS_MAX], top_ks[GSRT_BATCH_ROWS_MAX];
-    float temperatures[GSRT_BATCH_ROWS_MAX], top_ps[GSRT_BATCH_ROWS_MAX];
-    uint64_t seeds[GSRT_BATCH_ROWS_MAX];
-    bool is_logits_wanted;
-} draft;
-
-struct gsrt_scheduler {
-    gsrt_scheduler_options options;
-    uint32_t stops[GSRT_SCHEDULER_STOPS_MAX];
-    gsrt_block_pool *pool;
-    request **requests; /* [request_count] in order of submission */
-    uint32_t request_count, request_capacity;
-    uint32_t live_first; /* requests before it are finished and reported */
-    uint32_t admitted_count;
-    uint64_t step_last;
-    uint64_t snapshot_next;
-    uint32_t token_count; /* new ones since the last snapshot */
-    flight *flights;      /* ring [window] */
-    uint32_t flight_first, flight_count;
-    draft draft;
-};
 
 const char *gsrt_finish_name(gsrt_finish finish)
 {
@@ -105,6 +36,7 @@ gsrt_scheduler *gsrt_scheduler_free(gsrt_scheduler *scheduler)
             request_free(scheduler->requests[i]);
         free(scheduler->requests);
         free(scheduler->flights);
+        free(scheduler->move.is_copied);
         gsrt_block_pool_free(scheduler->pool);
         free(scheduler);
     }
@@ -127,7 +59,8 @@ gsrt_status gsrt_scheduler_create(const gsrt_scheduler_options *options, gsrt_sc
     scheduler->snapshot_next = options->snapshot_first;
     scheduler->pool = gsrt_block_pool_create(options->block_count);
     scheduler->flights = calloc(options->window, sizeof *scheduler->flights);
-    if (scheduler->pool == NULL || scheduler->flights == NULL) {
+    scheduler->move.is_copied = calloc((size_t)options->block_count + 1, sizeof *scheduler->move.is_copied);
+    if (scheduler->pool == NULL || scheduler->flights == NULL || scheduler->move.is_copied == NULL) {
         gsrt_scheduler_free(scheduler);
         return GSRT_ENOMEM;
     }
@@ -260,8 +193,10 @@ static bool admit(gsrt_scheduler *scheduler, request *r)
             gsrt_block_pool_unref(scheduler->pool, r->blocks[i - 1]);
         return false;
     }
-    for (uint32_t i = reused; i < r->block_count; i++)
+    for (uint32_t i = reused; i < r->block_count; i++) {
         r->blocks[i] = gsrt_block_pool_take(scheduler->pool);
+        scheduler->move.is_copied[r->blocks[i]] = false;
+    }
     r->state = PREFILL;
     r->noted_blocks = reused;
     r->prefix_count = reused * GSRT_KV_BLOCK_POSITIONS;
@@ -462,6 +397,24 @@ gsrt_status gsrt_scheduler_tokens(gsrt_scheduler *scheduler, const gsrt_msg_toke
     return GSRT_OK;
 }
 
+bool gsrt_scheduler_is_event(gsrt_kind kind)
+{
+    return kind == GSRT_KIND_SUBMIT || kind == GSRT_KIND_TOKENS || kind == GSRT_KIND_MOVE || kind == GSRT_KIND_COPIED ||
+           kind == GSRT_KIND_RESUME;
+}
+
+gsrt_status gsrt_scheduler_step(gsrt_scheduler *scheduler, gsrt_kind kind, const void *body)
+{
+    switch ((int)kind) {
+    case GSRT_KIND_SUBMIT: return gsrt_scheduler_submit(scheduler, body);
+    case GSRT_KIND_TOKENS: return gsrt_scheduler_tokens(scheduler, body);
+    case GSRT_KIND_MOVE: return gsrt_scheduler_move(scheduler, body);
+    case GSRT_KIND_COPIED: return gsrt_scheduler_copied(scheduler, body);
+    case GSRT_KIND_RESUME: return gsrt_scheduler_resume(scheduler);
+    default: return GSRT_EINVAL;
+    }
+}
+
 /* ---- actions ---- */
 
 static bool poll_answers(gsrt_scheduler *scheduler, gsrt_scheduler_action *out)
@@ -515,6 +468,8 @@ static bool poll_restore(gsrt_scheduler *scheduler, gsrt_scheduler_action *out)
 static bool poll_snapshot(gsrt_scheduler *scheduler, gsrt_scheduler_action *out)
 {
     draft *d = &scheduler->draft;
+    if (scheduler->move.phase != STAYING) /* its region may be gone before its part is durable */
+        return false;
     if (scheduler->options.snapshot_tokens == 0 || scheduler->token_count < scheduler->options.snapshot_tokens)
         return false;
     d->sequence_count = d->block_total = 0;
@@ -545,9 +500,9 @@ static bool poll_snapshot(gsrt_scheduler *scheduler, gsrt_scheduler_action *out)
 
 bool gsrt_scheduler_poll(gsrt_scheduler *scheduler, gsrt_scheduler_action *out)
 {
-    if (poll_answers(scheduler, out))
+    if (poll_answers(scheduler, out) || gsrt__scheduler_poll_move(scheduler, out))
         return true;
-    if (scheduler->flight_count == scheduler->options.window)
+    if (gsrt_scheduler_is_held(scheduler) || scheduler->flight_count == scheduler->options.window)
         return false;
     admit_waiting(scheduler);
     if (poll_restore(scheduler, out) || poll_snapshot(scheduler, out))

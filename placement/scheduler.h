@@ -4,9 +4,10 @@
  * A pure machine: no clock, no I/O; the same events in the same order give the same actions. The actor beside it
  * (placement/scheduler_actor.h) feeds events and carries out actions.
  *
- *   events    submit (a request), tokens (a step has come back from the last stage)
+ *   events    submit (a request), tokens (a step has come back from the last stage); of a region that moves to another
+ *             rank: move, copied, resume (placement/scheduler_move.c)
  *   actions   STEP and RESTORE (to every region), TOKEN and FINISHED (to the gateway), SNAPSHOT (to both), drawn with
- *             gsrt_scheduler_poll until empty
+ *             gsrt_scheduler_poll until empty; COPY (to the region that moves), HANDOVER (to the gateway)
  *
  * A request:  WAITING -> PREFILL -> DECODE -> FINISHED
  *   WAITING   nothing is reserved
@@ -55,11 +56,13 @@ typedef enum gsrt_finish {
 const char *gsrt_finish_name(gsrt_finish finish);
 
 typedef struct gsrt_scheduler_action {
-    gsrt_kind kind; /* GSRT_KIND_ STEP | RESTORE | TOKEN | FINISHED | SNAPSHOT */
+    gsrt_kind kind; /* GSRT_KIND_ STEP | RESTORE | TOKEN | FINISHED | SNAPSHOT | COPY | HANDOVER */
     union {
-        gsrt_msg_step step; /* arrays borrowed until the next poll or event, as those of the next two */
+        gsrt_msg_step step; /* arrays borrowed until the next poll or event, as those of the next three */
         gsrt_msg_restore restore;
         gsrt_msg_snapshot snapshot;
+        gsrt_msg_copy copy;
+        gsrt_msg_handover handover;
         gsrt_msg_token token;
         gsrt_msg_finished finished;
     };
@@ -74,6 +77,17 @@ gsrt_scheduler *gsrt_scheduler_free(gsrt_scheduler *scheduler);
 GSRT_MUST_CHECK gsrt_status gsrt_scheduler_submit(gsrt_scheduler *scheduler, const gsrt_msg_submit *submit);
 /* Event: a step came back. GSRT_OK | GSRT_EINVAL (not the oldest step in flight, or a wrong number of entries). */
 GSRT_MUST_CHECK gsrt_status gsrt_scheduler_tokens(gsrt_scheduler *scheduler, const gsrt_msg_tokens *tokens);
+/* Event: a region is to move. GSRT_OK | GSRT_EINVAL: one moves already. */
+GSRT_MUST_CHECK gsrt_status gsrt_scheduler_move(gsrt_scheduler *scheduler, const gsrt_msg_move *what);
+/* Event: the last COPY is done. GSRT_OK | GSRT_EINVAL: there is none. */
+GSRT_MUST_CHECK gsrt_status gsrt_scheduler_copied(gsrt_scheduler *scheduler, const gsrt_msg_copied *copied);
+/* Event: everybody knows the new region. GSRT_OK | GSRT_EINVAL: there was no HANDOVER. */
+GSRT_MUST_CHECK gsrt_status gsrt_scheduler_resume(gsrt_scheduler *scheduler);
+/* Any of these events, by its kind; body: as the table says. GSRT_EINVAL: the kind is none of them, too. */
+bool gsrt_scheduler_is_event(gsrt_kind kind);
+GSRT_MUST_CHECK gsrt_status gsrt_scheduler_step(gsrt_scheduler *scheduler, gsrt_kind kind, const void *body);
+/* A move holds the steps. */
+bool gsrt_scheduler_is_held(const gsrt_scheduler *scheduler);
 /* The next action; false: none until the next event. */
 bool gsrt_scheduler_poll(gsrt_scheduler *scheduler, gsrt_scheduler_action *out);
 

@@ -86,6 +86,11 @@ static gsrt_status carry_out(gsrt_actor *self, scheduler_state *s, const gsrt_sc
         gsrt_status status = gsrt_courier_send(self, gateway, GSRT_KIND_SNAPSHOT, &action->snapshot, NULL);
         return status == GSRT_OK ? send_to_regions(self, s, GSRT_KIND_SNAPSHOT, &action->snapshot) : status;
     }
+    if (action->kind == GSRT_KIND_COPY)
+        return gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_REGION, action->copy.stage, action->copy.member),
+                                 GSRT_KIND_COPY, &action->copy, NULL);
+    if (action->kind == GSRT_KIND_HANDOVER)
+        return gsrt_courier_send(self, gateway, GSRT_KIND_HANDOVER, &action->handover, NULL);
     s->facts->prefix_tokens += action->finished.prefix_tokens;
     return gsrt_courier_send(self, gateway, GSRT_KIND_FINISHED, &action->finished, NULL);
 }
@@ -113,16 +118,18 @@ static void forget_flight(scheduler_state *s)
 static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
 {
     scheduler_state *s = state;
-    if (message->kind != GSRT_KIND_SUBMIT && message->kind != GSRT_KIND_TOKENS)
+    if (!gsrt_scheduler_is_event(message->kind))
         return;
     gsrt_status status = note_event(self, s, message);
     if (status == GSRT_OK)
-        status = message->kind == GSRT_KIND_SUBMIT ? gsrt_scheduler_submit(s->machine, message->body)
-                                                   : gsrt_scheduler_tokens(s->machine, message->body);
+        status = gsrt_scheduler_step(s->machine, message->kind, message->body);
     if (status == GSRT_OK && message->kind == GSRT_KIND_TOKENS)
         forget_flight(s);
+    bool was_held = gsrt_scheduler_is_held(s->machine);
     if (status == GSRT_OK)
         status = act(self, s);
+    if (!was_held && gsrt_scheduler_is_held(s->machine))
+        s->facts->held_ns = gsrt_now_ns(self);
     if (status != GSRT_OK)
         gsrt_exit(self, GSRT_EXIT_CRASH);
 }

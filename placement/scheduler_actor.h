@@ -1,6 +1,6 @@
-/* The scheduler's actor: feeds SUBMIT and TOKENS to the machine (placement/scheduler.h), sends each STEP, RESTORE
- * and SNAPSHOT to every region, TOKEN, FINISHED and SNAPSHOT to the gateway. Every event and action is recorded before
- * it is carried out. */
+/* The scheduler's actor: feeds SUBMIT and TOKENS, MOVE, COPIED and RESUME to the machine (placement/scheduler.h), sends
+ * each STEP, RESTORE and SNAPSHOT to every region, COPY to the one that moves, TOKEN, FINISHED, SNAPSHOT and HANDOVER
+ * to the gateway. Every event and action is recorded before it is carried out. */
 #ifndef GSRT_PLACEMENT_SCHEDULER_ACTOR_H
 #define GSRT_PLACEMENT_SCHEDULER_ACTOR_H
 
@@ -11,6 +11,7 @@
 typedef struct gsrt_scheduler_facts {
     uint64_t steps, rows, prefix_tokens;
     uint32_t rows_max, sequences_max; /* of one step */
+    uint64_t held_ns;                 /* when a move last began to hold the steps; 0: never */
     uint64_t rows_in_flight;          /* of steps that have not come back: what is lost when the view changes now */
 } gsrt_scheduler_facts;
 

@@ -70,6 +70,8 @@ gsrt_status gsrt_scheduler_action_encode(const gsrt_scheduler_action *action, gs
                        : action->kind == GSRT_KIND_TOKEN    ? (const void *)&action->token
                        : action->kind == GSRT_KIND_RESTORE  ? (const void *)&action->restore
                        : action->kind == GSRT_KIND_SNAPSHOT ? (const void *)&action->snapshot
+                       : action->kind == GSRT_KIND_COPY     ? (const void *)&action->copy
+                       : action->kind == GSRT_KIND_HANDOVER ? (const void *)&action->handover
                                                             : (const void *)&action->finished;
     return gsrt_scheduler_record_encode(action->kind, body, buffer);
 }

@@ -402,6 +402,44 @@ START_TEST(forced_instruction_set)
 }
 END_TEST
 
+/* Another cache of the same shape has every cell of the block, and nothing of the others. */
+START_TEST(a_page_is_copied_as_it_lies)
+{
+    enum { COUNT = GSRT_KV_BLOCK_POSITIONS };
+    uint64_t state = 1;
+    float k[COUNT * HEAD_DIM], v[COUNT * HEAD_DIM], k2[COUNT * HEAD_DIM], v2[COUNT * HEAD_DIM];
+    float zero[COUNT * HEAD_DIM] = {0};
+    gsrt_kv *from = gsrt_kv_create(3, 2, HEAD_DIM, 4), *to = gsrt_kv_create(3, 2, HEAD_DIM, 4);
+    uint8_t *page = malloc(gsrt_kv_page_bytes(from));
+    ck_assert_uint_eq(4 * gsrt_kv_page_bytes(from), gsrt_kv_bytes(from));
+    for (uint32_t cell = 0; cell < 6; cell++) {
+        test_random_fill(&state, TEST_VALUES_EXTREME, k, COUNT * HEAD_DIM);
+        test_random_fill(&state, TEST_VALUES_EXTREME, v, COUNT * HEAD_DIM);
+        gsrt_kv_write(from, cell / 2, cell % 2, 1, COUNT, k, v);
+        gsrt_kv_write(from, cell / 2, cell % 2, 3, COUNT, v, k);
+    }
+    gsrt_kv_page_read(from, 3, page);
+    gsrt_kv_page_write(to, 3, page);
+    for (uint32_t cell = 0; cell < 6; cell++) {
+        gsrt_kv_read(from, cell / 2, cell % 2, 3, COUNT, k, v);
+        gsrt_kv_read(to, cell / 2, cell % 2, 3, COUNT, k2, v2);
+        ck_assert_mem_eq(k, k2, sizeof k);
+        ck_assert_mem_eq(v, v2, sizeof v);
+        gsrt_kv_read(to, cell / 2, cell % 2, 1, COUNT, k2, v2);
+        ck_assert_mem_eq(k2, zero, sizeof zero);
+        ck_assert_mem_eq(v2, zero, sizeof zero);
+    }
+    free(page);
+    gsrt_kv_free(from);
+    gsrt_kv_free(to);
+    from = gsrt_kv_create(3, 0, HEAD_DIM, 4);
+    ck_assert_uint_eq(gsrt_kv_page_bytes(from), 0);
+    gsrt_kv_page_read(from, 3, NULL);
+    gsrt_kv_page_write(from, 3, NULL);
+    gsrt_kv_free(from);
+}
+END_TEST
+
 START_TEST(pages_read_back)
 {
     enum { COUNT = 37 };
@@ -433,6 +471,7 @@ int main(void)
     tcase_add_test(tcase, many_jobs_in_order);
     tcase_add_test(tcase, forced_instruction_set);
     tcase_add_test(tcase, pages_read_back);
+    tcase_add_test(tcase, a_page_is_copied_as_it_lies);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

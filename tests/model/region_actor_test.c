@@ -15,6 +15,10 @@ typedef struct seen {
     uint32_t job_count, tokens_count, piece_count;
     uint64_t tokens_steps[8], piece_steps[JOBS_MAX], piece_bytes;
     uint32_t piece_exchanges[JOBS_MAX];
+    uint32_t pages_blocks[8], pages_count; /* blocks of all PAGES, in order */
+    uint64_t pages_bytes, copied_bytes;
+    uint32_t copied_count;
+    bool is_keeping_pages; /* the neighbour does not answer PAGES */
     bool is_job_out, is_device_broken, has_ended;
     uint32_t end_reason;
 } seen;
@@ -25,7 +29,7 @@ typedef struct scene {
     gsrt_lowered *lowered;
     gsrt_twin *twin;
     gsrt_node *node;
-    gsrt_address region;
+    gsrt_address region, neighbour;
     gsrt_region_facts facts;
     seen seen;
 } scene;
@@ -56,8 +60,19 @@ static void device_receive(gsrt_actor *self, void *state, const gsrt_message *me
 static void others_receive(gsrt_actor *self, void *state, const gsrt_message *message)
 {
     scene *s = *(scene **)state;
-    (void)self;
-    if (message->kind == GSRT_KIND_PIECE) {
+    if (message->kind == GSRT_KIND_PAGES) {
+        const gsrt_msg_pages *pages = message->body;
+        for (uint32_t i = 0; i < pages->blocks_count; i++)
+            s->seen.pages_blocks[s->seen.pages_count++ % 8] = pages->blocks[i];
+        s->seen.pages_bytes += message->payload->len;
+        if (!s->seen.is_keeping_pages)
+            ck_assert_int_eq(gsrt_send(self, message->from, GSRT_KIND_PAGES_TAKEN,
+                                       &(gsrt_msg_pages_taken){.count = pages->blocks_count}, NULL),
+                             GSRT_OK);
+    } else if (message->kind == GSRT_KIND_COPIED) {
+        s->seen.copied_bytes = ((const gsrt_msg_copied *)message->body)->bytes;
+        s->seen.copied_count += 1;
+    } else if (message->kind == GSRT_KIND_PIECE) {
         const gsrt_msg_piece *piece = message->body;
         ck_assert_uint_eq(piece->member, 0);
         ck_assert_uint_lt(s->seen.piece_count, JOBS_MAX);
@@ -123,8 +138,9 @@ static void open_scene(scene *s, uint32_t *shares, gsrt_exchange exchange)
                                    .vocab_count = s->model.workload->vocab_count,
                                    .facts = &s->facts};
     ck_assert_int_eq(gsrt_region_actor_start(s->node, &options, &s->region), GSRT_OK);
+    ck_assert_int_eq(gsrt_role_bind(s->node, gsrt_address_of_role(GSRT_ROLE_REGION, 0, 0), s->region), GSRT_OK);
     gsrt_address device = start(s, HERE, "device", device_receive);
-    gsrt_address neighbour = start(s, THERE, "neighbour", others_receive);
+    gsrt_address neighbour = s->neighbour = start(s, THERE, "neighbour", others_receive);
     gsrt_address scheduler = start(s, HERE, "scheduler", others_receive);
     gsrt_address watcher = start(s, HERE, "watcher", watcher_receive);
     ck_assert_int_eq(gsrt_role_bind(s->node, gsrt_address_of_role(GSRT_ROLE_DEVICE, 0, HERE), device), GSRT_OK);
@@ -362,9 +378,109 @@ START_TEST(who_is_lost_is_not_spoken_to)
 }
 END_TEST
 
+/* ---- moves ---- */
+
+static void post_copy(scene *s, bool is_held, const uint32_t *blocks, uint32_t count)
+{
+    gsrt_msg_copy copy = {.region = s->neighbour, .is_held = is_held, .blocks = blocks, .blocks_count = count};
+    post(s, GSRT_KIND_COPY, &copy, NULL);
+}
+
+/* While steps go on it is done at once, though a step is in hand; where they are held, after the last one. */
+START_TEST(a_copy_waits_for_the_last_step_only_where_none_follows)
+{
+    static const uint32_t blocks[] = {3, 1, 2};
+    for (int is_held = 0; is_held < 2; is_held++) {
+        scene s;
+        open_scene(&s, share_pairs[0], GSRT_EXCHANGE_GATHER);
+        post_step(&s, 1, 1);
+        run(&s);
+        ck_assert_uint_eq(s.seen.tokens_count, 0); /* it waits for the neighbour's pieces */
+        post_copy(&s, is_held, blocks, 3);
+        run(&s);
+        ck_assert_uint_eq(s.seen.pages_count, is_held ? 0 : 3);
+        post_all_pieces(&s, 1);
+        run(&s);
+        ck_assert_uint_eq(s.seen.tokens_count, 1);
+        ck_assert_uint_eq(s.seen.pages_count, 3);
+        ck_assert_mem_eq(s.seen.pages_blocks, blocks, sizeof blocks);
+        ck_assert_uint_eq(s.seen.copied_count, 1);
+        ck_assert_uint_gt(s.seen.copied_bytes, 0);
+        ck_assert_uint_eq(s.seen.copied_bytes, s.seen.pages_bytes);
+        post_copy(&s, true, NULL, 0); /* nothing is left: that too is said */
+        run(&s);
+        ck_assert_uint_eq(s.seen.copied_count, 2);
+        ck_assert_uint_eq(s.seen.copied_bytes, 0);
+        ck_assert(!s.seen.has_ended);
+        close_scene(&s);
+    }
+}
+END_TEST
+
+/* Copied is what the other side has said to have; the region goes on computing meanwhile. */
+START_TEST(a_copy_is_done_when_all_is_there)
+{
+    static const uint32_t blocks[] = {0};
+    scene s;
+    open_scene(&s, share_pairs[0], GSRT_EXCHANGE_GATHER);
+    s.seen.is_keeping_pages = true;
+    post_copy(&s, false, blocks, 1);
+    post_all_pieces(&s, 1);
+    post_step(&s, 1, 1);
+    run(&s);
+    ck_assert_uint_eq(s.seen.tokens_count, 1);
+    ck_assert_uint_eq(s.seen.pages_count, 1);
+    ck_assert_uint_eq(s.seen.copied_count, 0);
+    post(&s, GSRT_KIND_PAGES_TAKEN, &(gsrt_msg_pages_taken){.count = 1}, NULL);
+    run(&s);
+    ck_assert_uint_eq(s.seen.copied_count, 1);
+    close_scene(&s);
+}
+END_TEST
+
+static void copy_within_a_copy(scene *s)
+{
+    static const uint32_t blocks[] = {0};
+    s->seen.is_keeping_pages = true;
+    post_copy(s, false, blocks, 1);
+    post_copy(s, false, blocks, 1);
+}
+
+static void more_taken_than_sent(scene *s)
+{
+    static const uint32_t blocks[] = {0};
+    s->seen.is_keeping_pages = true;
+    post_copy(s, false, blocks, 1);
+    post(s, GSRT_KIND_PAGES_TAKEN, &(gsrt_msg_pages_taken){.count = 2}, NULL);
+}
+
+static void taken_of_nothing(scene *s)
+{
+    post(s, GSRT_KIND_PAGES_TAKEN, &(gsrt_msg_pages_taken){.count = 0}, NULL);
+}
+
+static void pages_too_short(scene *s)
+{
+    static const uint32_t blocks[] = {0};
+    post(s, GSRT_KIND_PAGES, &(gsrt_msg_pages){.blocks = blocks, .blocks_count = 1}, gsrt_payload_create(4));
+}
+
+START_TEST(copies_that_make_no_sense_end_it)
+{
+    expect_end(copy_within_a_copy);
+    expect_end(more_taken_than_sent);
+    expect_end(taken_of_nothing);
+    expect_end(pages_too_short);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *tests[] = {steps_run_in_order_whenever_the_pieces_come, who_is_lost_is_not_spoken_to,
-                            what_makes_no_sense_ends_it};
+    const TTest *tests[] = {steps_run_in_order_whenever_the_pieces_come,
+                            who_is_lost_is_not_spoken_to,
+                            what_makes_no_sense_ends_it,
+                            a_copy_waits_for_the_last_step_only_where_none_follows,
+                            a_copy_is_done_when_all_is_there,
+                            copies_that_make_no_sense_end_it};
     return unit_run("region_actor", tests, sizeof tests / sizeof tests[0]);
 }

@@ -7,7 +7,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-enum { STOP = 2, REQUESTS_MAX = 64, TOKENS_MAX = 4096 };
+enum { STOP = 2, REQUESTS_MAX = 64, TOKENS_MAX = 4096, BLOCKS_MAX = 64 };
 
 typedef struct world {
     gsrt_scheduler *scheduler;
@@ -26,6 +26,13 @@ typedef struct world {
     uint32_t flight_sequences[GSRT_STAGE_COUNT_MAX]; /* at most 8 are looked at */
     uint64_t snapshot_last;
     uint32_t snapshot_count;
+    uint32_t prompt_counts[REQUESTS_MAX];
+    uint32_t text[REQUESTS_MAX][TOKENS_MAX];              /* tokens of prompt and answer, by position */
+    uint32_t pages[BLOCKS_MAX][GSRT_KV_BLOCK_POSITIONS];  /* of one region: what was written where, 0: nothing */
+    uint32_t target[BLOCKS_MAX][GSRT_KV_BLOCK_POSITIONS]; /* of the region that it moves to */
+    uint32_t copied[BLOCKS_MAX], copied_count;            /* blocks of the COPY that is out */
+    bool is_copying, is_held, is_handed_over;
+    uint32_t move_count;
 } world;
 
 /* The token after (request, position) depends on nothing else: as the bitwise contract promises. */
@@ -48,9 +55,78 @@ static void world_free(world *w)
     free(w);
 }
 
+/* A step reads all positions before its own, where they were written, and writes its own. */
+static void use_pages(world *w, const gsrt_msg_step *step)
+{
+    uint32_t row = 0;
+    const uint32_t *blocks = step->blocks;
+    for (uint32_t i = 0; i < step->requests_count; blocks += step->block_counts[i++]) {
+        for (uint32_t p = 0; p < step->positions[i]; p++)
+            ck_assert_uint_eq(w->pages[blocks[p / GSRT_KV_BLOCK_POSITIONS]][p % GSRT_KV_BLOCK_POSITIONS],
+                              w->text[step->requests[i]][p]);
+        for (uint32_t k = 0; k < step->row_counts[i]; k++, row++) {
+            uint32_t p = step->positions[i] + k;
+            w->pages[blocks[p / GSRT_KV_BLOCK_POSITIONS]][p % GSRT_KV_BLOCK_POSITIONS] = step->tokens[row];
+        }
+    }
+}
+
+/* Nothing is copied twice in one COPY; what is copied while steps go on is not written by them. */
+static void take_copy(world *w, const gsrt_msg_copy *copy)
+{
+    ck_assert(!w->is_copying);
+    ck_assert(copy->blocks_count > 0 || copy->is_held);
+    w->is_copying = true;
+    ck_assert(copy->stage == 1 && copy->member == 2 && copy->region == 77);
+    ck_assert(!copy->is_held || w->flight_count == 0);
+    w->is_held |= copy->is_held;
+    w->copied_count = copy->blocks_count;
+    for (uint32_t i = 0; i < copy->blocks_count; i++) {
+        for (uint32_t k = 0; k < i; k++)
+            ck_assert_uint_ne(copy->blocks[i], copy->blocks[k]);
+        w->copied[i] = copy->blocks[i];
+    }
+}
+
+static void take_handover(world *w, const gsrt_msg_handover *handover)
+{
+    ck_assert(handover->stage == 1 && handover->member == 2);
+    ck_assert_uint_eq(handover->bytes, 100 * (uint64_t)handover->block_count);
+    ck_assert_uint_eq(w->flight_count, 0);
+    w->is_held = w->is_handed_over = true;
+}
+
+/* The region that moves: what lies there when the copy is made, not when it was asked for. */
+static void do_copy(world *w)
+{
+    for (uint32_t i = 0; i < w->copied_count; i++)
+        memcpy(w->target[w->copied[i]], w->pages[w->copied[i]], sizeof w->pages[0]);
+    gsrt_msg_copied copied = {.bytes = 100 * (uint64_t)w->copied_count};
+    w->copied_count = 0;
+    w->is_copying = false;
+    ck_assert_int_eq(gsrt_scheduler_copied(w->scheduler, &copied), GSRT_OK);
+}
+
+/* The gateway: from now on the other region is the region, and has what was copied, nothing else. */
+static void resume(world *w)
+{
+    memcpy(w->pages, w->target, sizeof w->pages);
+    memset(w->target, 0, sizeof w->target);
+    w->is_held = w->is_handed_over = false;
+    w->move_count += 1;
+    ck_assert_int_eq(gsrt_scheduler_resume(w->scheduler), GSRT_OK);
+}
+
+static gsrt_status move(world *w)
+{
+    return gsrt_scheduler_move(w->scheduler, &(gsrt_msg_move){.stage = 1, .member = 2, .region = 77});
+}
+
 static void take_step(world *w, const gsrt_msg_step *step)
 {
     uint32_t row = 0, wanted = 0, at = w->flight_count++;
+    ck_assert(!w->is_held);
+    use_pages(w, step);
     w->flights[at] = step->step;
     w->flight_wanted[at] = step->wanted_count;
     w->rows += step->tokens_count;
@@ -100,15 +176,23 @@ static void drain(world *w)
             take_step(w, &action.step);
         } else if (action.kind == GSRT_KIND_RESTORE) {
             ck_assert_uint_eq(w->restored[action.restore.request], 0);
+            for (uint32_t p = 0; p < action.restore.blocks_count * GSRT_KV_BLOCK_POSITIONS; p++)
+                w->pages[action.restore.blocks[p / GSRT_KV_BLOCK_POSITIONS]][p % GSRT_KV_BLOCK_POSITIONS] =
+                    w->text[action.restore.request][p];
             w->restored[action.restore.request] = action.restore.blocks_count * GSRT_KV_BLOCK_POSITIONS;
             w->stepped[action.restore.request] = w->restored[action.restore.request];
         } else if (action.kind == GSRT_KIND_SNAPSHOT) {
             take_snapshot(w, &action.snapshot);
+        } else if (action.kind == GSRT_KIND_COPY) {
+            take_copy(w, &action.copy);
+        } else if (action.kind == GSRT_KIND_HANDOVER) {
+            take_handover(w, &action.handover);
         } else if (action.kind == GSRT_KIND_TOKEN) {
             uint32_t request = action.token.request;
             if (w->answer_count[request] == 0) /* those of restored positions are not drawn */
                 w->answer_count[request] = action.token.index;
             ck_assert_uint_eq(action.token.index, w->answer_count[request]);
+            w->text[request][w->prompt_counts[request] + action.token.index] = action.token.token;
             w->answer[request][w->answer_count[request]++] = action.token.token;
         } else {
             ck_assert_int_eq(w->finish[action.finished.request], 0);
@@ -151,6 +235,16 @@ static void run_out(world *w)
     }
 }
 
+static gsrt_status submit_message(world *w, const gsrt_msg_submit *message)
+{
+    w->prompt_counts[message->request] = message->prompt_count;
+    memcpy(w->text[message->request], message->prompt, message->prompt_count * sizeof *message->prompt);
+    if (message->known_count > 0)
+        memcpy(w->text[message->request] + message->prompt_count, message->known,
+               message->known_count * sizeof *message->known);
+    return gsrt_scheduler_submit(w->scheduler, message);
+}
+
 static gsrt_status submit(world *w, uint32_t request, uint32_t prompt_count, uint32_t max_tokens, uint32_t seed)
 {
     static uint32_t prompt[TOKENS_MAX];
@@ -161,7 +255,7 @@ static gsrt_status submit(world *w, uint32_t request, uint32_t prompt_count, uin
                                .prompt_count = prompt_count,
                                .max_tokens = max_tokens,
                                .is_ignoring_eos = true};
-    return gsrt_scheduler_submit(w->scheduler, &message);
+    return submit_message(w, &message);
 }
 
 /* The answer of a request is what its positions say, whatever else is going on. */
@@ -206,7 +300,7 @@ START_TEST(known_tokens_are_drawn_again)
                                    .known_count = known_count,
                                    .max_tokens = ANSWER,
                                    .is_ignoring_eos = true};
-        ck_assert_int_eq(gsrt_scheduler_submit(w->scheduler, &message), GSRT_OK);
+        ck_assert_int_eq(submit_message(w, &message), GSRT_OK);
         run_out(w);
         check_answer(w, 0, PROMPT, ANSWER);
         ck_assert_uint_eq(w->rows, PROMPT + ANSWER - 1);
@@ -240,7 +334,7 @@ START_TEST(restored_positions_are_not_computed_again)
                                            .max_tokens = ANSWER + 1,
                                            .is_ignoring_eos = true};
                 bool is_good = restored % GSRT_KV_BLOCK_POSITIONS == 0 && restored < prefill;
-                ck_assert_int_eq(gsrt_scheduler_submit(w->scheduler, &message), is_good ? GSRT_OK : GSRT_EINVAL);
+                ck_assert_int_eq(submit_message(w, &message), is_good ? GSRT_OK : GSRT_EINVAL);
                 if (is_good) {
                     run_out(w);
                     uint32_t first = restored >= prompt_count ? restored + 1 - prompt_count : 0;
@@ -280,19 +374,101 @@ START_TEST(snapshots_come_between_steps)
 }
 END_TEST
 
+/* Whole blocks while steps go on, the rest while none does; then nobody computes until the gateway has said so. */
+START_TEST(a_region_moves_between_two_steps)
+{
+    gsrt_scheduler_options options = usual();
+    options.snapshot_tokens = 1;
+    options.snapshot_first = 1;
+    world *w = world_create(&options);
+    ck_assert_int_eq(submit(w, 0, 100, 40, 1), GSRT_OK);
+    drain(w);
+    while (w->answer_count[0] < 20) {
+        ck_assert_int_eq(answer_oldest(w), GSRT_OK);
+        drain(w);
+    }
+    uint32_t snapshots = w->snapshot_count;
+    ck_assert_int_eq(gsrt_scheduler_resume(w->scheduler), GSRT_EINVAL);
+    ck_assert_int_eq(gsrt_scheduler_copied(w->scheduler, &(gsrt_msg_copied){0}), GSRT_EINVAL);
+    ck_assert_int_eq(move(w), GSRT_OK);
+    ck_assert_int_eq(move(w), GSRT_EINVAL);
+    drain(w);
+    ck_assert_uint_eq(w->copied_count, 1); /* of 120 positions 64 are whole */
+    ck_assert_int_eq(answer_oldest(w), GSRT_OK);
+    drain(w);
+    ck_assert_uint_eq(w->flight_count, 1); /* it goes on meanwhile */
+    ck_assert(!gsrt_scheduler_is_held(w->scheduler));
+    do_copy(w);
+    drain(w);
+    ck_assert(gsrt_scheduler_is_held(w->scheduler));
+    ck_assert(!w->is_copying); /* a step is still out */
+    ck_assert_int_eq(answer_oldest(w), GSRT_OK);
+    drain(w);
+    ck_assert_uint_eq(w->copied_count, 1); /* the block that is half full */
+    ck_assert_int_eq(gsrt_scheduler_resume(w->scheduler), GSRT_EINVAL);
+    do_copy(w);
+    drain(w);
+    ck_assert(w->is_handed_over && w->flight_count == 0);
+    ck_assert_uint_eq(w->snapshot_count, snapshots); /* its part might never become durable */
+    resume(w);
+    run_out(w);
+    ck_assert_uint_gt(w->snapshot_count, snapshots);
+    check_answer(w, 0, 100, 40);
+    world_free(w);
+}
+END_TEST
+
+/* The new region has no snapshot: whoever is restored from one is restored before. */
+START_TEST(a_move_waits_for_those_who_are_to_be_restored)
+{
+    gsrt_scheduler_options options = usual();
+    options.batch_requests = 1;
+    world *w = world_create(&options);
+    uint32_t prompt[130];
+    for (uint32_t i = 0; i < 130; i++)
+        prompt[i] = 3 + i;
+    ck_assert_int_eq(submit(w, 0, 10, 20, 1), GSRT_OK);
+    gsrt_msg_submit message = {.request = 1,
+                               .prompt = prompt,
+                               .prompt_count = 130,
+                               .max_tokens = 20,
+                               .restored = 128,
+                               .is_ignoring_eos = true};
+    ck_assert_int_eq(submit_message(w, &message), GSRT_OK);
+    drain(w);
+    ck_assert_int_eq(answer_oldest(w), GSRT_OK);
+    ck_assert_int_eq(move(w), GSRT_OK);
+    drain(w);
+    while (w->finish[0] == 0) {
+        ck_assert(!gsrt_scheduler_is_held(w->scheduler));
+        ck_assert_int_eq(answer_oldest(w), GSRT_OK);
+        drain(w);
+    }
+    ck_assert_uint_eq(w->restored[1], 128);
+    ck_assert(gsrt_scheduler_is_held(w->scheduler));
+    ck_assert_uint_eq(w->copied_count, 2); /* what was restored */
+    do_copy(w);
+    drain(w);
+    resume(w);
+    run_out(w);
+    check_answer(w, 1, 130, 20);
+    world_free(w);
+}
+END_TEST
+
 START_TEST(known_tokens_that_cannot_be_are_refused)
 {
     gsrt_scheduler_options options = usual();
     world *w = world_create(&options);
     uint32_t prompt[] = {5}, known[] = {7, STOP, 9, 11};
     gsrt_msg_submit message = {.prompt = prompt, .prompt_count = 1, .known = known, .known_count = 3, .max_tokens = 10};
-    ck_assert_int_eq(gsrt_scheduler_submit(w->scheduler, &message), GSRT_EINVAL); /* goes on after its end */
+    ck_assert_int_eq(submit_message(w, &message), GSRT_EINVAL); /* goes on after its end */
     message.known_count = 4;
     message.max_tokens = 3;
-    ck_assert_int_eq(gsrt_scheduler_submit(w->scheduler, &message), GSRT_EINVAL);
+    ck_assert_int_eq(submit_message(w, &message), GSRT_EINVAL);
     message.known_count = 2;
     message.max_tokens = 10;
-    ck_assert_int_eq(gsrt_scheduler_submit(w->scheduler, &message), GSRT_OK); /* its end was known */
+    ck_assert_int_eq(submit_message(w, &message), GSRT_OK); /* its end was known */
     world_free(w);
 }
 END_TEST
@@ -406,6 +582,19 @@ START_TEST(answers_out_of_order_are_refused)
 }
 END_TEST
 
+/* At any time one may be asked for; the copies and the gateway take their time. */
+static void move_about(world *w, uint64_t seed, uint64_t *draw)
+{
+    if (gsrt_random_u64(seed, 3, (*draw)++) % 4 == 0) {
+        gsrt_status status = move(w); /* one may be going on */
+        ck_assert(status == GSRT_OK || status == GSRT_EINVAL);
+    }
+    if (w->is_copying && gsrt_random_u64(seed, 3, (*draw)++) % 3 == 0)
+        do_copy(w);
+    if (w->is_handed_over && gsrt_random_u64(seed, 3, (*draw)++) % 3 == 0)
+        resume(w);
+}
+
 START_TEST(random_runs_keep_every_invariant)
 {
     gsrt_scheduler_options options = usual();
@@ -416,21 +605,23 @@ START_TEST(random_runs_keep_every_invariant)
     options.block_count = 6 + (uint32_t)(gsrt_random_u64(seed, 2, draw++) % 20);
     world *w = world_create(&options);
     uint32_t prompts[REQUESTS_MAX], lengths[REQUESTS_MAX], submitted = 0;
-    while (submitted < 24 || w->flight_count > 0) {
+    while (submitted < 24 || w->flight_count > 0 || w->is_copying || w->is_handed_over) {
         if (submitted < 24 && (w->flight_count == 0 || gsrt_random_u64(seed, 2, draw++) % 3 == 0)) {
             prompts[submitted] = 1 + (uint32_t)(gsrt_random_u64(seed, 2, draw++) % 250);
             lengths[submitted] = 1 + (uint32_t)(gsrt_random_u64(seed, 2, draw++) % 60);
             uint32_t kind = (uint32_t)(gsrt_random_u64(seed, 2, draw++) % 3); /* three prompts that share beginnings */
             ck_assert_int_eq(submit(w, submitted, prompts[submitted], lengths[submitted], kind), GSRT_OK);
             submitted += 1;
-        } else {
+        } else if (w->flight_count > 0) {
             ck_assert_int_eq(answer_oldest(w), GSRT_OK);
         }
+        move_about(w, seed, &draw);
         ck_assert(gsrt_scheduler_check(w->scheduler));
         drain(w);
     }
     for (uint32_t i = 0; i < submitted; i++)
         check_answer(w, i, prompts[i], lengths[i]);
+    ck_assert_uint_gt(w->move_count, 3);
     world_free(w);
 }
 END_TEST
@@ -467,6 +658,8 @@ int main(void)
     tcase_add_test(cases, known_tokens_are_drawn_again);
     tcase_add_test(cases, restored_positions_are_not_computed_again);
     tcase_add_test(cases, snapshots_come_between_steps);
+    tcase_add_test(cases, a_region_moves_between_two_steps);
+    tcase_add_test(cases, a_move_waits_for_those_who_are_to_be_restored);
     tcase_add_test(cases, known_tokens_that_cannot_be_are_refused);
     tcase_add_test(cases, one_request_is_prefilled_in_chunks_then_decoded);
     tcase_add_test(cases, requests_are_decoded_together);
