@@ -2,6 +2,7 @@
 
 #include "actors/courier.h"
 #include "launch/healing.h"
+#include "launch/moves.h"
 #include "launch/options.h"
 #include "launch/replicas.h"
 #include "launch/snapshots.h"
@@ -16,9 +17,11 @@ typedef struct held {
 } held;
 
 enum {
-    HOLD_MS = 2, /* between two looks at the fence */
+    HOLD_MS = 2,   /* between two looks at the fence */
+    ORDER_MS = 20, /* between two looks for an order from outside */
     TIMER_HOLD = 0,
     TIMER_FAULT = 1,
+    TIMER_ORDER = 2,
 };
 
 typedef struct gateway {
@@ -35,6 +38,8 @@ typedef struct gateway {
     uint32_t *spared;                 /* [request_count] of the known ones, not computed again; owned */
     uint32_t *known;                  /* [request_count] tokens that had been emitted before this view; owned */
     bool is_emitting;                 /* this view has begun to emit */
+    gsrt_move move;                   /* going on, as options.moves says */
+    gsrt_address moved;               /* its new region; GSRT_NOBODY: none yet */
 } gateway;
 
 /* The run ends here, with the code of `status`. */
@@ -63,12 +68,13 @@ void gsrt_account_keep(gsrt_account *account, const gsrt_msg_facts *facts)
     account->is_known = true;
 }
 
+/* By the courier, as the scheduler's steps: order is kept. */
 static gsrt_status send_to_members(gsrt_actor *self, const gateway *g, gsrt_kind kind, const void *body)
 {
     gsrt_status status = GSRT_OK;
     for (uint32_t rank = 0; rank < gsrt_node_rank_count(gsrt_node_of(self)) && status == GSRT_OK; rank++) {
         if (gsrt_rank_is_member(g->options.rank, rank))
-            status = gsrt_send(self, gsrt_address_of_role(GSRT_ROLE_NODE, 0, rank), kind, body, NULL);
+            status = gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_NODE, 0, rank), kind, body, NULL);
     }
     return status;
 }
@@ -139,6 +145,130 @@ static gsrt_status on_finished(gsrt_actor *self, gateway *g, const gsrt_msg_fini
     return status == GSRT_OK ? ask_if_all_ended(self, g) : status;
 }
 
+/* ---- moves: START to the new rank, MOVE to the scheduler, ROLES to all ---- */
+
+/* To everybody (GSRT_NOT_A_MEMBER), or to the rank that takes a role in the middle of a view: whoever was to be
+ * restored from the snapshot is by then (placement/scheduler_move.c). */
+static gsrt_status say_start(gsrt_actor *self, const gateway *g, const gsrt_plan *plan, uint32_t rank)
+{
+    gsrt_plan_carrier *carrier = malloc(sizeof *carrier);
+    if (carrier == NULL)
+        return GSRT_ENOMEM;
+    const gsrt_replicas *replicas = g->options.replicas;
+    bool is_view = rank == GSRT_NOT_A_MEMBER;
+    gsrt_plan_pack(plan, carrier);
+    gsrt_msg_start start = {.directory = gsrt_span_of_text(g->options.directory),
+                            .layers = carrier->layers,
+                            .layers_count = 2 * carrier->stage_count,
+                            .member_counts = carrier->member_counts,
+                            .member_counts_count = carrier->stage_count,
+                            .ranks = carrier->ranks,
+                            .ranks_count = carrier->role_count,
+                            .shares = carrier->shares,
+                            .shares_count = carrier->role_count,
+                            .spares = carrier->spares,
+                            .spares_count = carrier->spare_count,
+                            .exchange = carrier->exchange,
+                            .snapshot = is_view ? g->snapshot : 0,
+                            .second_places = replicas->second_places,
+                            .second_places_count = replicas->is_on ? replicas->rank_count : 0,
+                            .transfers = (const uint32_t *)(const void *)replicas->transfers.data,
+                            .transfers_count = is_view ? (uint32_t)(replicas->transfers.len / sizeof(uint32_t)) : 0};
+    gsrt_status status =
+        is_view ? send_to_members(self, g, GSRT_KIND_START, &start)
+                : gsrt_courier_send(self, gsrt_address_of_role(GSRT_ROLE_NODE, 0, rank), GSRT_KIND_START, &start, NULL);
+    free(carrier);
+    return status;
+}
+
+/* Who is who, to everybody: by the courier, so that it comes before the steps of those who are named. */
+static gsrt_status say_roles(gsrt_actor *self, const gateway *g)
+{
+    uint64_t roles[GSRT_RANK_COUNT_MAX + 2], actors[GSRT_RANK_COUNT_MAX + 2];
+    uint32_t count = 2;
+    gsrt_status status = GSRT_OK;
+    roles[0] = gsrt_address_of_role(GSRT_ROLE_GATEWAY, 0, 0);
+    actors[0] = gsrt_self(self);
+    roles[1] = gsrt_address_of_role(GSRT_ROLE_SCHEDULER, 0, 0);
+    actors[1] = g->scheduler;
+    for (uint32_t s = 0; s < g->plan->stage_count; s++) {
+        for (uint32_t m = 0; m < g->plan->stages[s].member_count; m++) {
+            roles[count] = gsrt_address_of_role(GSRT_ROLE_REGION, s, m);
+            actors[count++] = g->regions[g->plan->stages[s].ranks[m]];
+        }
+    }
+    /* bound here first: the messages to the others and to this rank's own root take different ways */
+    for (uint32_t i = 0; i < count && status == GSRT_OK; i++)
+        status = gsrt_role_bind(gsrt_node_of(self), roles[i], actors[i]);
+    gsrt_msg_roles message = {.roles = roles, .roles_count = count, .actors = actors, .actors_count = count};
+    return status == GSRT_OK ? send_to_members(self, g, GSRT_KIND_ROLES, &message) : status;
+}
+
+/* The next that is due, if none goes on. The new rank takes the part while tokens go on. */
+static gsrt_status try_move(gsrt_actor *self, gateway *g)
+{
+    bool is_member[GSRT_RANK_COUNT_MAX];
+    uint32_t rank_count = gsrt_node_rank_count(gsrt_node_of(self));
+    gsrt_plan *plan;
+    if (g->options.moves->is_going_on || g->ready_count < g->member_count)
+        return GSRT_OK;
+    for (uint32_t r = 0; r < rank_count; r++)
+        is_member[r] = gsrt_rank_is_member(g->options.rank, r);
+    if (!gsrt_moves_begin(g->options.moves, g->plan, is_member, rank_count, &g->move))
+        return GSRT_OK;
+    g->moved = GSRT_NOBODY;
+    gsrt_status status = gsrt_plan_copy(g->plan, &plan);
+    if (status != GSRT_OK)
+        return status;
+    gsrt_plan_move(plan, g->move.stage, g->move.member, g->move.to);
+    status = say_start(self, g, plan, g->move.to);
+    gsrt_plan_free(plan);
+    return status;
+}
+
+/* The new region is there: the old one may begin to give away what it has. */
+static gsrt_status on_moved_ready(gsrt_actor *self, gateway *g, const gsrt_msg_ready *ready)
+{
+    char why[GSRT_MOVE_WHY_BYTES];
+    if (!g->options.moves->is_going_on || ready->rank != g->move.to || g->moved != GSRT_NOBODY)
+        return GSRT_EINVAL;
+    if (ready->exit_code != 0) {
+        (void)snprintf(why, sizeof why, "%.*s", (int)ready->why.len, (const char *)ready->why.data);
+        gsrt_moves_failed(g->options.moves, true, why);
+        return try_move(self, g);
+    }
+    g->moved = ready->region;
+    gsrt_msg_move message = {.stage = g->move.stage, .member = g->move.member, .region = g->moved};
+    return gsrt_send(self, g->scheduler, GSRT_KIND_MOVE, &message, NULL);
+}
+
+/* No step is out, and the new region has all: from here on it is the region. */
+static gsrt_status on_handover(gsrt_actor *self, gateway *g, const gsrt_msg_handover *handover)
+{
+    if (!g->options.moves->is_going_on)
+        return GSRT_OK; /* every answer had ended before */
+    uint32_t before = g->plan->stages[g->move.stage].ranks[g->move.member];
+    g->regions[before] = GSRT_NOBODY;
+    g->regions[g->move.to] = g->moved;
+    gsrt_plan_move(g->plan, g->move.stage, g->move.member, g->move.to);
+    gsrt_status status = say_roles(self, g);
+    gsrt_msg_resume resume = {.stage = g->move.stage, .member = g->move.member};
+    if (status == GSRT_OK)
+        status = gsrt_send(self, g->scheduler, GSRT_KIND_RESUME, &resume, NULL);
+    if (status != GSRT_OK)
+        return status;
+    gsrt_moves_done(g->options.moves, gsrt_now_ns(self) - g->options.scheduler_facts->held_ns, handover->bytes);
+    return try_move(self, g);
+}
+
+/* Orders come from outside at any time; the twin has no outside. */
+static gsrt_status look_for_order(gsrt_actor *self, gateway *g)
+{
+    gsrt_moves_look(g->options.moves);
+    gsrt_status status = try_move(self, g);
+    return status == GSRT_OK ? gsrt_timer_start(self, ORDER_MS * 1000000ull, TIMER_ORDER, NULL) : status;
+}
+
 /* ---- emitting, while this rank may ---- */
 
 static bool is_fenced(gsrt_actor *self, const gateway *g)
@@ -181,7 +311,7 @@ static gsrt_status emit(gsrt_actor *self, gateway *g, const held *what)
     else
         gsrt_healing_token(g->options.healing, token->request, token->index + 1, g->known[token->request],
                            g->spared[token->request]);
-    return GSRT_OK;
+    return try_move(self, g);
 }
 
 /* Now, or in its turn when the fence is down. At most one step's tokens come while it is up for each request. */
@@ -276,37 +406,22 @@ static gsrt_status start_scheduler(gsrt_actor *self, gateway *g)
     return status == GSRT_OK ? gsrt_monitor(self, g->scheduler) : status;
 }
 
-/* Faults that are due by time. */
-static gsrt_status look_at_faults(gsrt_actor *self, const gateway *g)
+/* Faults and moves that are due by time. */
+static gsrt_status look_at_faults(gsrt_actor *self, gateway *g)
 {
     uint64_t next_ns = gsrt_healing_look(g->options.healing), now_ns = gsrt_now_ns(self);
-    if (next_ns == UINT64_MAX)
-        return GSRT_OK;
+    gsrt_status status = try_move(self, g);
+    if (next_ns == UINT64_MAX || status != GSRT_OK)
+        return status;
     return gsrt_timer_start(self, next_ns > now_ns ? next_ns - now_ns : 0, TIMER_FAULT, NULL);
 }
 
 /* Everybody is there: say who is who, then begin. */
 static gsrt_status begin(gsrt_actor *self, gateway *g)
 {
-    uint64_t roles[GSRT_RANK_COUNT_MAX + 2], actors[GSRT_RANK_COUNT_MAX + 2];
-    uint32_t count = 2;
     gsrt_status status = start_scheduler(self, g);
-    roles[0] = gsrt_address_of_role(GSRT_ROLE_GATEWAY, 0, 0);
-    actors[0] = gsrt_self(self);
-    roles[1] = gsrt_address_of_role(GSRT_ROLE_SCHEDULER, 0, 0);
-    actors[1] = g->scheduler;
-    for (uint32_t s = 0; s < g->plan->stage_count; s++) {
-        for (uint32_t m = 0; m < g->plan->stages[s].member_count; m++) {
-            roles[count] = gsrt_address_of_role(GSRT_ROLE_REGION, s, m);
-            actors[count++] = g->regions[g->plan->stages[s].ranks[m]];
-        }
-    }
-    /* bound here first: the messages to the others and to this rank's own root take different ways */
-    for (uint32_t i = 0; i < count && status == GSRT_OK; i++)
-        status = gsrt_role_bind(gsrt_node_of(self), roles[i], actors[i]);
-    gsrt_msg_roles message = {.roles = roles, .roles_count = count, .actors = actors, .actors_count = count};
     if (status == GSRT_OK)
-        status = send_to_members(self, g, GSRT_KIND_ROLES, &message);
+        status = say_roles(self, g);
     if (*g->options.ready_ns == 0)
         *g->options.ready_ns = gsrt_now_ns(self);
     gsrt_healing_ready(g->options.healing);
@@ -314,13 +429,17 @@ static gsrt_status begin(gsrt_actor *self, gateway *g)
         status = look_at_faults(self, g);
     if (status == GSRT_OK)
         status = forget_ended(self, g);
+    if (status == GSRT_OK && !g->options.rank->options.is_twin)
+        status = look_for_order(self, g);
     return status == GSRT_OK ? submit_all(self, g) : status;
 }
 
 static gsrt_status on_ready(gsrt_actor *self, gateway *g, const gsrt_msg_ready *ready)
 {
-    if (!gsrt_rank_is_member(g->options.rank, ready->rank) || g->ready_count == g->member_count)
+    if (!gsrt_rank_is_member(g->options.rank, ready->rank))
         return GSRT_EINVAL;
+    if (g->ready_count == g->member_count)
+        return on_moved_ready(self, g, ready);
     if (ready->exit_code != 0) {
         gsrt_status status = ready->exit_code == 2   ? GSRT_EINPUT
                              : ready->exit_code == 3 ? GSRT_EINFEASIBLE
@@ -345,7 +464,7 @@ static gsrt_status choose_plan(gsrt_actor *self, gateway *g)
         is_there[r] = gsrt_rank_is_member(rank, r);
         g->member_count += is_there[r] ? 1 : 0;
     }
-    gsrt_status status = gsrt_plan_without(rank->scenario->plan, is_there, rank_count, &g->plan, &way);
+    gsrt_status status = gsrt_plan_without(g->options.moves->plan, is_there, rank_count, &g->plan, &way);
     if (status == GSRT_OK)
         status = gsrt_plan_check(g->plan, rank->loaded->workload, rank_count, rank->scenario->file, g->options.diag);
     if (status == GSRT_OK)
@@ -372,41 +491,13 @@ static gsrt_status choose_restored(const gateway *g)
     return status;
 }
 
-static gsrt_status say_start(gsrt_actor *self, const gateway *g)
-{
-    gsrt_plan_carrier *carrier = malloc(sizeof *carrier);
-    if (carrier == NULL)
-        return GSRT_ENOMEM;
-    const gsrt_replicas *replicas = g->options.replicas;
-    gsrt_plan_pack(g->plan, carrier);
-    gsrt_msg_start start = {.directory = gsrt_span_of_text(g->options.directory),
-                            .layers = carrier->layers,
-                            .layers_count = 2 * carrier->stage_count,
-                            .member_counts = carrier->member_counts,
-                            .member_counts_count = carrier->stage_count,
-                            .ranks = carrier->ranks,
-                            .ranks_count = carrier->role_count,
-                            .shares = carrier->shares,
-                            .shares_count = carrier->role_count,
-                            .spares = carrier->spares,
-                            .spares_count = carrier->spare_count,
-                            .exchange = carrier->exchange,
-                            .snapshot = g->snapshot,
-                            .second_places = replicas->second_places,
-                            .second_places_count = replicas->is_on ? replicas->rank_count : 0,
-                            .transfers = (const uint32_t *)(const void *)replicas->transfers.data,
-                            .transfers_count = (uint32_t)(replicas->transfers.len / sizeof(uint32_t))};
-    gsrt_status status = send_to_members(self, g, GSRT_KIND_START, &start);
-    free(carrier);
-    return status;
-}
-
 static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
 {
     gateway *g = state;
     gsrt_node *node = gsrt_node_of(self);
     g->options = *(const gsrt_gateway_options *)arg;
     g->epoch = gsrt_node_epoch(node);
+    gsrt_moves_failed(g->options.moves, false, "a view change came in between");
     g->regions = calloc(gsrt_node_rank_count(node), sizeof *g->regions);
     g->known = calloc(g->options.answers->scenario->request_count, sizeof *g->known);
     g->spared = calloc(g->options.answers->scenario->request_count, sizeof *g->spared);
@@ -420,7 +511,7 @@ static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
     if (status == GSRT_OK)
         status = choose_restored(g);
     if (status == GSRT_OK)
-        status = say_start(self, g);
+        status = say_start(self, g, g->plan, GSRT_NOT_A_MEMBER);
     if (status != GSRT_OK) {
         free(g->regions);
         free(g->known);
@@ -429,6 +520,13 @@ static gsrt_status init(gsrt_actor *self, void *state, const void *arg)
         g->plan = gsrt_plan_free(g->plan);
     }
     return status;
+}
+
+static gsrt_status on_timer(gsrt_actor *self, gateway *g, const gsrt_msg_timer *timer)
+{
+    return timer->tag == TIMER_HOLD    ? emit_held(self, g)
+           : timer->tag == TIMER_ORDER ? look_for_order(self, g)
+                                       : look_at_faults(self, g);
 }
 
 static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
@@ -452,8 +550,9 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
         status =
             emit_or_hold(self, g, &(held){.is_finished = true, .finished = *(const gsrt_msg_finished *)message->body});
     else if (message->kind == GSRT_KIND_TIMER)
-        status =
-            ((const gsrt_msg_timer *)message->body)->tag == TIMER_HOLD ? emit_held(self, g) : look_at_faults(self, g);
+        status = on_timer(self, g, message->body);
+    else if (message->kind == GSRT_KIND_HANDOVER)
+        status = on_handover(self, g, message->body);
     else if (message->kind == GSRT_KIND_FACTS)
         status = on_facts(self, g, message->body);
     else if (message->kind == GSRT_KIND_DOWN)

@@ -1,8 +1,8 @@
 /* The gateway: on the leader of a view, where requests enter and tokens leave. It says START with the plan of the view,
  * waits for every member's READY, tells all who plays which role, starts the scheduler, and submits the requests that
  * have not ended, each with what is known of its answer. When the last answer has ended, it asks every member for its
- * account and has the report made. A view change ends it; the next view's leader starts another, which goes on from
- * what was emitted. */
+ * account and has the report made. Meanwhile it moves regions from rank to rank (launch/moves.h). A view change ends
+ * it; the next view's leader starts another, which goes on from what was emitted. */
 #ifndef GSRT_LAUNCH_GATEWAY_H
 #define GSRT_LAUNCH_GATEWAY_H
 
@@ -34,6 +34,7 @@ typedef struct gsrt_gateway_options {
     void (*on_done)(void *arg);       /* all is known: make the report, and say VERDICT to the root */
     struct gsrt_snapshots *snapshots; /* found, and made */
     struct gsrt_replicas *replicas;   /* where they are, and what is restored from them */
+    struct gsrt_moves *moves;         /* which are due; told what became of them */
     struct gsrt_healing *healing;     /* told what happens; does what faults are due */
     void *arg;                        /* of the three functions */
 } gsrt_gateway_options;

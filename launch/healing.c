@@ -288,7 +288,7 @@ uint64_t gsrt_healing_join_wait_ns(gsrt_healing *h, gsrt_actor *self, const gsrt
         return 0;
     for (uint32_t rank = 0; rank < rank_count(h); rank++)
         is_there[rank] = h->incarnations[rank] != GSRT_NOT_A_MEMBER && rank != word->rank;
-    gsrt_heal_question question = {.full = h->options.scenario->plan,
+    gsrt_heal_question question = {.full = h->full,
                                    .is_there = is_there,
                                    .rank_count = rank_count(h),
                                    .is_last = word->is_last,
@@ -336,7 +336,7 @@ static gsrt_status take_up_incidents(gsrt_healing *h, gsrt_diag *diag)
 }
 
 /* What was done before this rank came to lead, is done. */
-static void skip_faults(const gsrt_healing *h)
+static void skip_past(gsrt_healing *h)
 {
     const gsrt_answers *answers = &h->options.outcome->answers;
     uint32_t *counts = calloc(answers->scenario->request_count, sizeof *counts);
@@ -344,7 +344,10 @@ static void skip_faults(const gsrt_healing *h)
         return;
     for (uint32_t i = 0; i < answers->scenario->request_count; i++)
         counts[i] = answers->items[i].token_count;
-    gsrt_faults_skip(h->faults, counts, answers->scenario->request_count, now_ns(h) - h->begin_ns, h->epoch);
+    uint64_t run_ns = now_ns(h) - h->begin_ns;
+    if (h->faults != NULL)
+        gsrt_faults_skip(h->faults, counts, answers->scenario->request_count, run_ns, h->epoch);
+    gsrt_moves_skip(&h->options.outcome->moves, counts, answers->scenario->request_count, run_ns, h->epoch);
     free(counts);
 }
 
@@ -402,11 +405,15 @@ static void do_faults(gsrt_healing *h)
 
 uint64_t gsrt_healing_look(gsrt_healing *h)
 {
-    if (h->faults == NULL)
-        return UINT64_MAX;
-    gsrt_faults_time(h->faults, now_ns(h) - h->begin_ns);
-    do_faults(h);
-    uint64_t next = gsrt_faults_next_ns(h->faults);
+    uint64_t run_ns = now_ns(h) - h->begin_ns, next = UINT64_MAX;
+    gsrt_moves *moves = &h->options.outcome->moves;
+    if (h->faults != NULL) {
+        gsrt_faults_time(h->faults, run_ns);
+        do_faults(h);
+        next = gsrt_faults_next_ns(h->faults);
+    }
+    gsrt_moves_time(moves, run_ns);
+    next = gsrt_moves_next_ns(moves) < next ? gsrt_moves_next_ns(moves) : next;
     return next == UINT64_MAX ? next : h->begin_ns + next;
 }
 
@@ -414,7 +421,7 @@ uint64_t gsrt_healing_look(gsrt_healing *h)
 static void say_method(gsrt_healing *h, const gsrt_plan *plan, gsrt_way way)
 {
     char text[GSRT_INCIDENT_TEXT_BYTES] = "the survivors divide the work anew";
-    const gsrt_plan *full = h->options.scenario->plan;
+    const gsrt_plan *full = h->full;
     gsrt_incident_method method = way == GSRT_WAY_SPARE      ? GSRT_METHOD_SPARE
                                   : way == GSRT_WAY_RESHAPED ? GSRT_METHOD_RESHAPED
                                                              : GSRT_METHOD_FULL;
@@ -457,11 +464,12 @@ gsrt_status gsrt_healing_lead(gsrt_healing *h, const gsrt_plan *plan, gsrt_way w
         status = h->incidents == NULL ? GSRT_ENOMEM : take_up_incidents(h, diag);
         if (status == GSRT_OK && scenario->fault_count > 0)
             status = gsrt_faults_create(scenario->faults, scenario->fault_count, rank_count(h), &h->faults);
-        if (status == GSRT_OK && h->faults != NULL && (h->epoch > 1 || h->options.outcome->is_resumed))
-            skip_faults(h);
+        if (status == GSRT_OK && (h->epoch > 1 || h->options.outcome->is_resumed))
+            skip_past(h);
     }
     if (status != GSRT_OK)
         return status;
+    h->full = h->options.outcome->moves.plan;
     feed_seen(h);
     if (h->epoch > 1) {
         say_method(h, plan, way);
@@ -487,6 +495,7 @@ void gsrt_healing_ready(gsrt_healing *h)
         note(h, (gsrt_incident_event){.kind = GSRT_INCIDENT_READY, .is_idle = is_idle(h)});
     if (h->faults != NULL)
         gsrt_faults_view(h->faults, h->epoch, h->incarnations);
+    gsrt_moves_view(&h->options.outcome->moves, h->epoch);
     do_faults(h);
 }
 
@@ -515,12 +524,14 @@ void gsrt_healing_token(gsrt_healing *h, uint32_t request, uint32_t token_count,
                                   .recomputed = is_first ? known - spared : 0});
     if (h->faults != NULL)
         gsrt_faults_token(h->faults, request, token_count);
+    gsrt_moves_token(&h->options.outcome->moves, request, token_count);
     do_faults(h);
 }
 
 void gsrt_healing_finished(gsrt_healing *h, bool is_complete)
 {
     gsrt_outcome *outcome = h->options.outcome;
+    gsrt_moves_failed(&outcome->moves, false, "every answer had ended, or the run had");
     if (h->incidents == NULL)
         return;
     h->is_finishing = true;
@@ -534,7 +545,7 @@ void gsrt_healing_finished(gsrt_healing *h, bool is_complete)
 
 gsrt_status gsrt_healing_init(gsrt_healing *h, const gsrt_healing_options *options)
 {
-    *h = (gsrt_healing){.options = *options, .respawn_ns = 40 * ms, .take_ns = 5 * ms};
+    *h = (gsrt_healing){.options = *options, .full = options->scenario->plan, .respawn_ns = 40 * ms, .take_ns = 5 * ms};
     h->incarnations = calloc(gsrt_node_rank_count(options->node), sizeof *h->incarnations);
     h->before = calloc(gsrt_node_rank_count(options->node), sizeof *h->before);
     return h->incarnations == NULL || h->before == NULL ? GSRT_ENOMEM : GSRT_OK;

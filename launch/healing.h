@@ -1,4 +1,5 @@
-/* What a seat knows of faults and recoveries: the faults that the scenario asks for, the incidents as they happen, and
+/* What a seat knows of faults and recoveries: the faults that the scenario asks for (and when its moves are due,
+ * launch/moves.h), the incidents as they happen, and
  * what the healer needs to predict which way back costs least (health/faults.h, incidents.h, healer.h).
  *
  * Every rank keeps what it sees from one view to the next; the leader makes incidents of it, writes incidents/N.json,
@@ -32,6 +33,7 @@ typedef struct gsrt_healing {
     gsrt_incidents *incidents; /* on the leader */
     struct gsrt__seen *seen;   /* since the last view, where another rank leads; owned list, newest first */
     uint32_t seen_count;
+    const gsrt_plan *full;  /* the scenario's; on the leader with what has been moved; borrowed */
     uint64_t begin_ns;      /* when this rank's first view began */
     uint32_t *before;       /* [rank_count] of the view before that; owned */
     uint32_t *incarnations; /* [rank_count] of the view that it has; GSRT_NOT_A_MEMBER */
@@ -57,8 +59,8 @@ void gsrt_healing_on_action(void *arg, const gsrt_membership_action *action, uin
 
 /* ---- from the gateway, on the leader ---- */
 
-/* This rank leads the view that has begun, with this plan; its outcome is open. GSRT_OK | GSRT_ENOMEM | GSRT_EINPUT:
- * incidents of an earlier leader. */
+/* This rank leads the view that has begun, with this plan, made of the outcome's (launch/moves.h), which is open.
+ * GSRT_OK | GSRT_ENOMEM | GSRT_EINPUT: incidents of an earlier leader. */
 GSRT_MUST_CHECK gsrt_status gsrt_healing_lead(gsrt_healing *healing, const gsrt_plan *plan, gsrt_way way,
                                               gsrt_diag *diag);
 void gsrt_healing_ready(gsrt_healing *healing);
@@ -69,7 +71,8 @@ void gsrt_healing_known(gsrt_healing *healing, uint32_t request, uint32_t token_
 void gsrt_healing_token(gsrt_healing *healing, uint32_t request, uint32_t token_count, uint32_t known, uint32_t spared);
 /* One that was known came out again, with the same bits. */
 void gsrt_healing_restored(gsrt_healing *healing, uint32_t request, uint32_t token_count);
-/* Whatever is due by time. Returns when to ask again; UINT64_MAX: not. */
+/* Whatever is due by time: faults are done, moves wait for gsrt_moves_begin, as after all of the above. Returns when to
+ * ask again; UINT64_MAX: not. */
 uint64_t gsrt_healing_look(gsrt_healing *healing);
 /* The run is over, with every answer or without. */
 void gsrt_healing_finished(gsrt_healing *healing, bool is_complete);

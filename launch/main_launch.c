@@ -1,6 +1,7 @@
 /* gsrt-launch: the keeper of a rank, and its worker (launch/keeper.h); without mpirun it becomes mpirun first. */
 #include "launch/command.h"
 #include "launch/keeper.h"
+#include "launch/move_command.h"
 #include "launch/options.h"
 #include "launch/resume.h"
 #include "launch/run.h"
@@ -52,6 +53,8 @@ int main(int argc, char **argv)
     if (status != GSRT_OK) {
         say(&diag);
         exit_code = gsrt_exit_code(status);
+    } else if (options.command == GSRT_COMMAND_MOVE) {
+        exit_code = gsrt_move_command(&options);
     } else if (options.command != GSRT_COMMAND_RUN) {
         exit_code = gsrt_command_print(&options);
     } else if (gsrt_keeper_is_worker()) {

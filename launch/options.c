@@ -15,6 +15,9 @@ typedef enum option_id {
     OPT_RANKS,
     OPT_RESUME,
     OPT_SEEDS,
+    OPT_STAGE,
+    OPT_MEMBER,
+    OPT_TO,
     OPT_JSON,
     OPT_QUIET,
     OPT_VERBOSE,
@@ -39,6 +42,9 @@ static const option_row option_rows[] = {
     {OPT_RANKS, 'n', "ranks", "N", "as many as the plan names", "ranks to start when not inside mpirun", FOR_LAUNCH},
     {OPT_RESUME, 0, "resume", "DIR", NULL, "go on with the run in this directory", FOR_LAUNCH},
     {OPT_SEEDS, 0, "seeds", "N", NULL, "a campaign: N seeds from twin.seed on, each with faults of its own", FOR_GSRT},
+    {OPT_STAGE, 0, "stage", "S", NULL, "stage of the region that is to move (move)", FOR_LAUNCH},
+    {OPT_MEMBER, 0, "member", "M", NULL, "its member of that stage (move)", FOR_LAUNCH},
+    {OPT_TO, 0, "to", "R", NULL, "rank that takes it, one without a role (move)", FOR_LAUNCH},
     {OPT_JSON, 0, "json", NULL, NULL, "print report.json on standard output, and nothing else there", FOR_BOTH},
     {OPT_QUIET, 'q', "quiet", NULL, NULL, "no plan, no progress; errors and violated contracts only", FOR_BOTH},
     {OPT_VERBOSE, 'v', "verbose", NULL, NULL, "say more: what each rank did", FOR_BOTH},
@@ -68,6 +74,7 @@ typedef struct command_row {
 
 static const command_row command_rows[] = {
     {GSRT_COMMAND_RUN, "run", "run a scenario (the default)", FOR_LAUNCH},
+    {GSRT_COMMAND_MOVE, "move", "order a move from a run that is going on, and wait until it is done", FOR_LAUNCH},
     {GSRT_COMMAND_TWIN, "twin", "the same run in one process, in virtual time", FOR_GSRT},
     {GSRT_COMMAND_REPLAY, "replay", "take the recorded decisions of a run directory again", FOR_GSRT},
     {GSRT_COMMAND_FLEET, "fleet", "the hardware graph: of this machine, or of a file", FOR_GSRT},
@@ -97,6 +104,7 @@ typedef struct parser {
     const char *words[3]; /* the arguments that are no options */
     int word_count;
     bool is_help, is_version;
+    bool has_stage, has_member, has_to;
 } parser;
 
 static gsrt_status take_set(parser *p, const char *value)
@@ -137,6 +145,19 @@ static gsrt_status take_seeds(parser *p, const char *value)
     return GSRT_OK;
 }
 
+/* --stage, --member, --to. */
+static gsrt_status take_number(parser *p, const char *value, const char *name, uint32_t max, uint32_t *out, bool *has)
+{
+    char *end;
+    errno = 0;
+    unsigned long number = strtoul(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != 0 || errno != 0 || number > max)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, name, "'%.40s' is no number from 0 to %u", value, max);
+    *out = (uint32_t)number;
+    *has = true;
+    return GSRT_OK;
+}
+
 static gsrt_status take_option(parser *p, const option_row *row, const char *value)
 {
     gsrt_options *options = p->options;
@@ -154,6 +175,10 @@ static gsrt_status take_option(parser *p, const option_row *row, const char *val
         return GSRT_OK;
     case OPT_RANKS: return take_ranks(p, value);
     case OPT_SEEDS: return take_seeds(p, value);
+    case OPT_STAGE: return take_number(p, value, "--stage", GSRT_STAGE_COUNT_MAX - 1, &options->stage, &p->has_stage);
+    case OPT_MEMBER:
+        return take_number(p, value, "--member", GSRT_GROUP_RANKS_MAX - 1, &options->member, &p->has_member);
+    case OPT_TO: return take_number(p, value, "--to", GSRT_RANK_COUNT_MAX - 1, &options->to, &p->has_to);
     case OPT_JSON: options->is_json = true; return GSRT_OK;
     case OPT_QUIET: options->is_quiet = true; return GSRT_OK;
     case OPT_VERBOSE: options->verbosity++; return GSRT_OK;
@@ -342,11 +367,31 @@ static gsrt_status choose_fleet(parser *p)
     return GSRT_OK;
 }
 
+/* move RUN: the run goes on as it was begun, only elsewhere. */
+static gsrt_status choose_move(parser *p)
+{
+    gsrt_options *options = p->options;
+    if (p->word_count == 1)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL,
+                             "no run given; write 'gsrt-launch move RUN --stage S --member M --to R'");
+    const char *missing = !p->has_stage ? "--stage" : !p->has_member ? "--member" : !p->has_to ? "--to" : NULL;
+    if (missing != NULL)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "'move' needs '%s'; add it", missing);
+    const char *refused = options->directory != NULL ? "-o"
+                          : options->set_count > 0   ? "--set"
+                          : options->rank_count > 0  ? "-n"
+                                                     : NULL;
+    if (refused != NULL)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "'move' takes no '%s'; leave it out", refused);
+    options->run = p->words[1];
+    return GSRT_OK;
+}
+
 /* What is done is written in the run directory: nothing else can be asked for. */
 static gsrt_status choose_resumed(parser *p)
 {
     gsrt_options *options = p->options;
-    if (p->word_count > 1 || (p->word_count == 1 && command_of(options->tool, p->words[0]) == NULL))
+    if (p->word_count > 1 || (p->word_count == 1 && strcmp(p->words[0], "run") != 0))
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, "--resume",
                              "takes its scenario from the run directory; leave '%.60s' out",
                              p->words[p->word_count - 1]);
@@ -375,6 +420,8 @@ static gsrt_status choose_command(parser *p)
     if (row == NULL && (p->word_count == 2 || options->tool == GSRT_TOOL_GSRT))
         return refuse_command(p, p->words[0]);
     options->command = row == NULL ? GSRT_COMMAND_RUN : row->command;
+    if (options->command == GSRT_COMMAND_MOVE)
+        return choose_move(p);
     if (options->command == GSRT_COMMAND_REPLAY)
         return choose_file(p, row, "run", &options->run);
     if (options->command == GSRT_COMMAND_FLEET)
@@ -385,6 +432,15 @@ static gsrt_status choose_command(parser *p)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "no scenario given; write '%s'", usage);
     options->scenario = p->words[p->word_count - 1];
     return GSRT_OK;
+}
+
+static gsrt_status refuse_role(parser *p)
+{
+    const char *given = p->has_stage ? "--stage" : p->has_member ? "--member" : p->has_to ? "--to" : NULL;
+    if (given == NULL || p->options->command == GSRT_COMMAND_MOVE)
+        return GSRT_OK;
+    return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL,
+                         "'%s' is for 'gsrt-launch move RUN'; in a scenario write it under 'moves'", given);
 }
 
 gsrt_status gsrt_options_parse(int argc, char *const *argv, gsrt_options *options, gsrt_diag *diag)
@@ -405,7 +461,8 @@ gsrt_status gsrt_options_parse(int argc, char *const *argv, gsrt_options *option
     }
     if (options->is_quiet && options->verbosity > 0)
         return gsrt_diag_set(diag, GSRT_EINVAL, NULL, NULL, "'-q' and '-v' contradict each other; give one of them");
-    return options->resume != NULL ? choose_resumed(&p) : choose_command(&p);
+    status = options->resume != NULL ? choose_resumed(&p) : choose_command(&p);
+    return status == GSRT_OK ? refuse_role(&p) : status;
 }
 
 void gsrt_options_fini(gsrt_options *options)
@@ -448,6 +505,7 @@ gsrt_status gsrt_options_print_help(gsrt_tool tool, gsrt_buffer *out)
         status =
             gsrt_buffer_print(out, "usage: gsrt-launch [run] [OPTION]... SCENARIO.yaml\n"
                                    "       gsrt-launch [run] [OPTION]... --resume DIR\n"
+                                   "       gsrt-launch move RUN --stage S --member M --to R\n"
                                    "Run a transformer over the ranks of a job, as the scenario says. Inside mpirun "
                                    "it uses the ranks that\nthere are; alone it starts mpirun itself.\n");
     else

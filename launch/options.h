@@ -20,6 +20,7 @@ typedef enum gsrt_tool {
 
 typedef enum gsrt_command {
     GSRT_COMMAND_RUN,     /* gsrt-launch [run] SCENARIO | --resume DIR */
+    GSRT_COMMAND_MOVE,    /* gsrt-launch move RUN --stage S --member M --to R */
     GSRT_COMMAND_TWIN,    /* gsrt twin SCENARIO */
     GSRT_COMMAND_REPLAY,  /* gsrt replay RUN */
     GSRT_COMMAND_FLEET,   /* gsrt fleet discover|check|show */
@@ -37,18 +38,19 @@ typedef enum gsrt_fleet_action {
 typedef struct gsrt_options {
     gsrt_tool tool; /* in: set before parse */
     gsrt_command command;
-    const char *scenario; /* borrowed from argv, or in `arena`; NULL for replay, fleet, model, help and version */
+    const char *scenario; /* borrowed from argv, or in `arena`; NULL for replay, move, fleet, model, help and version */
     gsrt_fleet_action fleet_action;
     const char *fleet;       /* the file of fleet; borrowed from argv; NULL for discover and other commands */
-    const char *run;         /* the run directory of replay; borrowed from argv; NULL for the others */
+    const char *run;         /* the run directory of replay and move; borrowed from argv; NULL for the others */
     const char *model;       /* the file of model; borrowed from argv; NULL for the others */
     const char *resume;      /* --resume: the run directory; `scenario` is its scenario.yaml then; NULL: a new run */
     const char *directory;   /* -o; NULL: the default, runs/NAME-<next free number> */
     gsrt_scenario_set *sets; /* [set_count], owned; texts in `arena` */
     size_t set_count;
-    uint32_t rank_count; /* -n; 0: not given, as many as the plan names */
-    uint32_t seed_count; /* --seeds; 0: not given, one run without faults of its own */
-    uint32_t verbosity;  /* how often -v was given */
+    uint32_t rank_count;        /* -n; 0: not given, as many as the plan names */
+    uint32_t seed_count;        /* --seeds; 0: not given, one run without faults of its own */
+    uint32_t stage, member, to; /* --stage, --member, --to: of move */
+    uint32_t verbosity;         /* how often -v was given */
     bool is_json;
     bool is_quiet;
     gsrt_arena arena;

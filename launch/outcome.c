@@ -209,6 +209,8 @@ gsrt_status gsrt_outcome_open(gsrt_outcome *o, uint32_t epoch, const char *path,
                                           : begin(o, diag);
     if (status == GSRT_OK && o->snapshots.directory == NULL)
         keep_snapshots(o);
+    if (status == GSRT_OK)
+        status = gsrt_moves_open(&o->moves, o->scenario, o->directory, &o->terminal, diag);
     return status;
 }
 
@@ -231,6 +233,7 @@ void gsrt_outcome_fini(gsrt_outcome *o)
 {
     gsrt_snapshots_fini(&o->snapshots);
     gsrt_replicas_fini(&o->replicas);
+    gsrt_moves_fini(&o->moves);
     o->answers.sink = gsrt_tokens_free(o->answers.sink);
     o->answers.logits = gsrt_logits_file_free(o->answers.logits);
     if (o->answers.items != NULL)
@@ -432,6 +435,8 @@ int gsrt_outcome_conclude(gsrt_outcome *o, int exit_code, const char *error)
         .replicas = o->replicas.is_on ? &o->replicas.report : NULL,
         .failures = o->failures,
         .failure_count = o->failure_count,
+        .moves = o->moves.done,
+        .move_count = o->moves.done_count,
         .plan = o->scenario->plan,
         .workload = o->loaded->workload,
         .versions = {.gsrt = GSRT_VERSION, .numerics = "1", .ucx = o->ucx, .compiler = __VERSION__},

@@ -10,6 +10,7 @@
 #include "health/incidents.h"
 #include "launch/answers.h"
 #include "launch/gateway.h"
+#include "launch/moves.h"
 #include "launch/options.h"
 #include "launch/replicas.h"
 #include "launch/run_directory.h"
@@ -30,6 +31,7 @@ typedef struct gsrt_outcome {
     gsrt_scheduler_facts scheduler_facts;
     gsrt_snapshots snapshots;
     gsrt_replicas replicas;
+    gsrt_moves moves;
     const char *const *hosts;             /* [rank_count]; borrowed; NULL: unknown */
     uint64_t start_ns, ready_ns, done_ns; /* of the world's clock */
     const char *ucx;                      /* lane in use, for the report; NULL: none */

@@ -408,6 +408,8 @@ static gsrt_status on_start(gsrt_actor *self, gsrt_rank *r, const gsrt_message *
         status = open_snapshot(r, start, &diag);
     if (status == GSRT_OK)
         status = take_part(self, r, start, &diag);
+    if (status != GSRT_OK)
+        r->has_role = false;
     if (status != GSRT_OK && diag.status == GSRT_OK)
         status = gsrt_diag_set(&diag, status, r->scenario->file, NULL, "rank %u cannot start its part: %s",
                                gsrt_node_rank(r->node), gsrt_status_text(status));
@@ -418,11 +420,25 @@ static gsrt_status on_start(gsrt_actor *self, gsrt_rank *r, const gsrt_message *
 
 /* ---- the root actor ---- */
 
-static gsrt_status on_roles(gsrt_rank *r, const gsrt_msg_roles *roles)
+/* Another rank plays the role that this one had (launch/moves.h): it is a spare now. Its region has no job left, and
+ * nobody knows it any more. */
+static void leave_role(gsrt_actor *self, gsrt_rank *r)
+{
+    end_old(self, &r->region);
+    r->has_role = false;
+    r->part = NULL;
+    gsrt_parts_rest(&r->parts, NULL);
+}
+
+/* When a view begins, and again when a region has moved. */
+static gsrt_status on_roles(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_roles *roles)
 {
     gsrt_status status = GSRT_OK;
     for (uint32_t i = 0; i < roles->roles_count && i < roles->actors_count && status == GSRT_OK; i++)
         status = gsrt_role_bind(r->node, roles->roles[i], roles->actors[i]);
+    gsrt_address own = gsrt_address_of_role(GSRT_ROLE_REGION, r->stage, r->member);
+    if (r->region != GSRT_NOBODY && gsrt_role_resolve(r->node, own) != r->region)
+        leave_role(self, r);
     return status;
 }
 
@@ -509,7 +525,7 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
     } else if (message->kind == GSRT_KIND_START) {
         status = on_start(self, r, message);
     } else if (message->kind == GSRT_KIND_ROLES) {
-        status = on_roles(r, message->body);
+        status = on_roles(self, r, message->body);
     } else if (message->kind == GSRT_KIND_ASK_FACTS) {
         status = on_facts_wanted(self, r, message->from);
     } else if (message->kind == GSRT_KIND_CUT_OFF) {

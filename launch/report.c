@@ -210,6 +210,30 @@ static json_t *failure_json(const gsrt_report_failure *failure)
     return o.value;
 }
 
+const char *gsrt_move_outcome_name(gsrt_move_outcome outcome)
+{
+    switch (outcome) {
+    case GSRT_MOVE_DONE: return "done";
+    case GSRT_MOVE_REFUSED: return "refused";
+    case GSRT_MOVE_ABANDONED: return "abandoned";
+    }
+    return "?";
+}
+
+static json_t *move_json(const gsrt_report_move *move)
+{
+    object o = object_start();
+    set_u64(&o, "stage", move->stage);
+    set_u64(&o, "member", move->member);
+    set_u64(&o, "from", move->from);
+    set_u64(&o, "to", move->to);
+    set_text(&o, "outcome", gsrt_move_outcome_name(move->outcome));
+    set_measured(&o, "pause_ms", move->pause_ms);
+    set_u64(&o, "bytes", move->bytes);
+    set_text(&o, "why", move->why[0] == 0 ? NULL : move->why);
+    return o.value;
+}
+
 static json_t *versions_json(const gsrt_report_versions *versions)
 {
     object o = object_start();
@@ -282,6 +306,7 @@ static json_t *replicas_json(const gsrt_report *report)
 static json_t *report_json(const gsrt_report *report)
 {
     json_t *requests = json_array(), *ranks = json_array(), *backends = json_array(), *failures = json_array();
+    json_t *moves = json_array();
     for (uint32_t i = 0; i < report->request_count; i++)
         requests = append(requests, request_json(&report->requests[i], i));
     for (uint32_t i = 0; i < report->rank_count; i++)
@@ -290,6 +315,8 @@ static json_t *report_json(const gsrt_report *report)
         backends = append(backends, backend_json(&report->backends[i]));
     for (uint32_t i = 0; i < report->failure_count; i++)
         failures = append(failures, failure_json(&report->failures[i]));
+    for (uint32_t i = 0; i < report->move_count; i++)
+        moves = append(moves, move_json(&report->moves[i]));
     object o = object_start();
     set_text(&o, "schema", GSRT_REPORT_SCHEMA);
     set(&o, "exit", json_integer(report->exit_code));
@@ -303,6 +330,7 @@ static json_t *report_json(const gsrt_report *report)
     set(&o, "ranks", ranks);
     set(&o, "backends", backends);
     set(&o, "failures", failures);
+    set(&o, "moves", moves);
     set(&o, "snapshots", report->snapshots == NULL ? json_null() : snapshots_json(report->snapshots));
     set(&o, "replicas", report->replicas == NULL ? json_null() : replicas_json(report));
     set(&o, "versions", versions_json(&report->versions));

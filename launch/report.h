@@ -111,6 +111,25 @@ typedef struct gsrt_report_replicas {
     uint64_t restored_positions; /* of all requests: not computed again */
 } gsrt_report_replicas;
 
+typedef enum gsrt_move_outcome {
+    GSRT_MOVE_DONE = 1,
+    GSRT_MOVE_REFUSED,   /* it could not begin */
+    GSRT_MOVE_ABANDONED, /* something came in between */
+} gsrt_move_outcome;
+const char *gsrt_move_outcome_name(gsrt_move_outcome outcome); /* "done", "refused", "abandoned"; static */
+
+enum { GSRT_MOVE_WHY_BYTES = 256 };
+
+/* What became of a move of a region. */
+typedef struct gsrt_report_move {
+    uint32_t stage, member, from, to;
+    gsrt_move_outcome outcome;
+    double pause_ms;               /* for so long no step was computed; < 0: it was not done */
+    uint64_t bytes;                /* of KV that were copied */
+    char why[GSRT_MOVE_WHY_BYTES]; /* it was not done; empty: it was */
+    uint64_t order;                /* of whoever asked for it; 0: the scenario */
+} gsrt_report_move;
+
 typedef struct gsrt_report {
     int exit_code;
     const char *name;                    /* of the scenario */
@@ -130,6 +149,8 @@ typedef struct gsrt_report {
     const gsrt_report_replicas *replicas;   /* likewise */
     const gsrt_report_failure *failures;    /* [failure_count], in the order of their numbers */
     uint32_t failure_count;
+    const gsrt_report_move *moves; /* [move_count], in the order of their ends */
+    uint32_t move_count;
     gsrt_report_versions versions;
     gsrt_report_times times;
 } gsrt_report;

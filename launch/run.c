@@ -51,9 +51,12 @@ static gsrt_status prepare(run *r)
     if (status == GSRT_OK)
         status =
             gsrt_plan_check(r->scenario->plan, r->loaded.workload, r->wireup.rank_count, r->scenario->file, &r->diag);
-    return status == GSRT_OK ? gsrt_faults_check(r->scenario->faults, r->scenario->fault_count, r->wireup.rank_count,
-                                                 r->scenario->file, &r->diag)
-                             : status;
+    if (status == GSRT_OK)
+        status = gsrt_faults_check(r->scenario->faults, r->scenario->fault_count, r->wireup.rank_count,
+                                   r->scenario->file, &r->diag);
+    if (status == GSRT_OK && resumed == NULL) /* on fewer ranks than it began with, some moves are impossible */
+        status = gsrt_scenario_check_moves(r->scenario, r->wireup.rank_count, &r->diag);
+    return status;
 }
 
 static gsrt_status name_hosts(run *r)

@@ -103,6 +103,8 @@ static gsrt_status resolve(gsrt_yaml *yaml, const gsrt_scenario_set *sets, size_
     status = gsrt__scenario_read_root(&reader, yaml->root);
     if (status == GSRT_OK)
         status = check_plan(&reader, yaml);
+    if (status == GSRT_OK) /* of a plan that is one */
+        status = gsrt__scenario_check_moves(&reader, yaml->root);
     if (status == GSRT_OK && scenario->twin_rank_count == 0)
         scenario->twin_rank_count = gsrt_plan_rank_count(scenario->plan);
     return status;

@@ -41,6 +41,12 @@ typedef struct gsrt_scenario_link { /* twin: */
     double bandwidth_gbps;          /* bits: 10^9 bit/s; default 100 */
 } gsrt_scenario_link;
 
+/* moves: a region that goes to another rank. */
+typedef struct gsrt_scenario_move {
+    uint32_t stage, member, to; /* whose; the rank that takes it */
+    gsrt_moment when;
+} gsrt_scenario_move;
+
 typedef struct gsrt_scenario {
     gsrt_arena arena;
     const char *file; /* as the user gave it */
@@ -63,9 +69,11 @@ typedef struct gsrt_scenario {
     bool is_packing;          /* runtime.packing, default true */
     bool is_binding;          /* runtime.binding, default true; false: threads are not bound */
     int32_t spin_us;          /* runtime.spin_us, default -1: 0 where ranks outnumber cores, else 20 */
-    /* faults: and healing: */
+    /* faults:, moves: and healing: */
     gsrt_fault *faults; /* legal, but not yet checked against the number of ranks: gsrt_faults_check */
     uint32_t fault_count;
+    gsrt_scenario_move *moves; /* likewise: gsrt_scenario_check_moves */
+    uint32_t move_count;
     uint32_t restart_max;        /* healing.restarts, default 3: next incarnations of one rank within the window */
     uint32_t restart_window_ms;  /* healing.restart_window_s, default 60 s */
     gsrt_incident_method prefer; /* healing.prefer; default 0: by predicted time */
@@ -92,6 +100,10 @@ GSRT_MUST_CHECK gsrt_status gsrt_scenario_read(const char *path, const gsrt_scen
 GSRT_MUST_CHECK gsrt_status gsrt_scenario_read_span(gsrt_span bytes, const char *path, const gsrt_scenario_set *sets,
                                                     size_t set_count, gsrt_scenario **out, gsrt_diag *diag);
 gsrt_scenario *gsrt_scenario_free(gsrt_scenario *scenario);
+
+/* Are there the ranks that its moves name? GSRT_OK | GSRT_EINFEASIBLE. */
+GSRT_MUST_CHECK gsrt_status gsrt_scenario_check_moves(const gsrt_scenario *scenario, uint32_t rank_count,
+                                                      gsrt_diag *diag);
 
 /* The resolved scenario as YAML: reading it again gives the same scenario (scenario.yaml of the run directory). */
 GSRT_MUST_CHECK gsrt_status gsrt_scenario_print(const gsrt_scenario *scenario, gsrt_buffer *out);

@@ -57,7 +57,7 @@ static const gsrt_yaml_field moment_fields[] = {
     {"view", GSRT_YAML_FIELD_U32, offsetof(gsrt_moment, epoch), 2, GSRT_FAULT_EPOCH_MAX, NULL, NULL},
 };
 
-static gsrt_status read_moment(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, gsrt_moment *when)
+gsrt_status gsrt__scenario_read_moment(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, gsrt_moment *when)
 {
     gsrt_status status = GSRT_YAML_READ_FIELDS(reader, node, moment_fields, when);
     if (status != GSRT_OK)
@@ -82,7 +82,7 @@ static gsrt_status read_moment(gsrt_yaml_reader *reader, const gsrt_yaml_node *n
 
 static gsrt_status read_when(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return read_moment(reader, node, &((gsrt_fault *)object)->when);
+    return gsrt__scenario_read_moment(reader, node, &((gsrt_fault *)object)->when);
 }
 
 /* ---- what ---- */
@@ -249,7 +249,7 @@ gsrt_status gsrt__scenario_read_faults(gsrt_yaml_reader *reader, const gsrt_yaml
 }
 
 /* Is there such a request, and can it have so many tokens? */
-static gsrt_status check_moment(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, const gsrt_moment *when)
+static gsrt_status check_token(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, const gsrt_moment *when)
 {
     const gsrt_scenario *scenario = gsrt__scenario_of(reader);
     bool is_known = when->request < scenario->request_count;
@@ -268,6 +268,15 @@ static gsrt_status check_moment(gsrt_yaml_reader *reader, const gsrt_yaml_node *
     return status;
 }
 
+gsrt_status gsrt__scenario_check_moment(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, const gsrt_moment *when)
+{
+    size_t mark = gsrt_yaml_path_enter(reader, "when", 0);
+    gsrt_status status =
+        when->kind == GSRT_MOMENT_TOKEN ? check_token(reader, gsrt_yaml_find(node, "when"), when) : GSRT_OK;
+    gsrt_yaml_path_leave(reader, mark);
+    return status;
+}
+
 gsrt_status gsrt__scenario_check_faults(gsrt_yaml_reader *reader, const gsrt_yaml_node *root)
 {
     const gsrt_yaml_node *list = gsrt_yaml_find(root, "faults");
@@ -275,12 +284,8 @@ gsrt_status gsrt__scenario_check_faults(gsrt_yaml_reader *reader, const gsrt_yam
     size_t mark = gsrt_yaml_path_enter(reader, "faults", 0);
     const gsrt_yaml_node *child = list == NULL ? NULL : list->child_first;
     for (uint32_t i = 0; child != NULL && status == GSRT_OK; i++, child = child->next) {
-        const gsrt_moment *when = &gsrt__scenario_of(reader)->faults[i].when;
         size_t item_mark = gsrt_yaml_path_enter(reader, NULL, i);
-        size_t when_mark = gsrt_yaml_path_enter(reader, "when", 0);
-        if (when->kind == GSRT_MOMENT_TOKEN)
-            status = check_moment(reader, gsrt_yaml_find(child, "when"), when);
-        gsrt_yaml_path_leave(reader, when_mark);
+        status = gsrt__scenario_check_moment(reader, child, &gsrt__scenario_of(reader)->faults[i].when);
         gsrt_yaml_path_leave(reader, item_mark);
     }
     gsrt_yaml_path_leave(reader, mark);

@@ -364,6 +364,7 @@ static const gsrt_yaml_field root_fields[] = {
     {"verify", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_verify, NULL},
     {"output", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_output, NULL},
     {"faults", GSRT_YAML_FIELD_CALL, 0, 0, 0, gsrt__scenario_read_faults, NULL},
+    {"moves", GSRT_YAML_FIELD_CALL, 0, 0, 0, gsrt__scenario_read_moves, NULL},
     {"healing", GSRT_YAML_FIELD_CALL, 0, 0, 0, gsrt__scenario_read_healing, NULL},
     {"runtime", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_runtime, NULL},
     {"fleet", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_fleet, NULL},

@@ -142,11 +142,22 @@ static void put_fault(printer *p, const gsrt_fault *fault)
     put_moment(p, &fault->when);
 }
 
+static void put_move(printer *p, const gsrt_scenario_move *move)
+{
+    put_u64(p, "  - {stage: ", move->stage);
+    put_u64(p, ", member: ", move->member);
+    put_u64(p, ", to: ", move->to);
+    put_moment(p, &move->when);
+}
+
 static void put_faults(printer *p, const gsrt_scenario *scenario)
 {
     put(p, scenario->fault_count == 0 ? "faults: []\n" : "faults:\n");
     for (uint32_t i = 0; i < scenario->fault_count; i++)
         put_fault(p, &scenario->faults[i]);
+    put(p, scenario->move_count == 0 ? "moves: []\n" : "moves:\n");
+    for (uint32_t i = 0; i < scenario->move_count; i++)
+        put_move(p, &scenario->moves[i]);
     put_u64(p, "healing:\n  restarts: ", scenario->restart_max);
     put_real(p, "\n  restart_window_s: ", scenario->restart_window_ms / 1e3);
     put(p, "\n  prefer: ");

@@ -48,6 +48,7 @@ static gsrt_status lead(void *arg, gsrt_rank *rank, gsrt_address *out, gsrt_diag
                                     .on_done = all_is_done,
                                     .snapshots = &outcome->snapshots,
                                     .replicas = &outcome->replicas,
+                                    .moves = &outcome->moves,
                                     .healing = &seat->healing,
                                     .arg = seat};
     return gsrt_gateway_start(&options, out);

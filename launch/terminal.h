@@ -98,6 +98,11 @@ void gsrt_terminal_note(gsrt_terminal *terminal, const char *format, ...) GSRT_P
 void gsrt_terminal_fault(gsrt_terminal *terminal, const gsrt_incident *incident, uint32_t index);
 void gsrt_terminal_recovery(gsrt_terminal *terminal, const gsrt_incident *incident);
 
+/* What became of a move, as
+ *     moved: stage 0 member 1 from rank 1 to rank 3; steps were held for 0.4 ms, 131072 bytes of KV copied
+ * Not with --quiet. */
+void gsrt_terminal_move(gsrt_terminal *terminal, const gsrt_report_move *move);
+
 /* GSRT_OK | GSRT_EIO: something could not be written to out (a closed pipe, a full disk). */
 gsrt_status gsrt_terminal_status(const gsrt_terminal *terminal);
 

@@ -75,3 +75,16 @@ void gsrt_terminal_recovery(gsrt_terminal *terminal, const gsrt_incident *incide
                        how == NULL ? "the run went on" : how, (double)gsrt_incident_recovery_ns(incident) / 1e6, phases,
                        incident->recomputed_tokens, lost);
 }
+
+void gsrt_terminal_move(gsrt_terminal *terminal, const gsrt_report_move *move)
+{
+    begin_remark(terminal);
+    if (move->outcome == GSRT_MOVE_DONE)
+        gsrt_terminal_note(terminal,
+                           "moved: stage %" PRIu32 " member %" PRIu32 " from rank %" PRIu32 " to rank %" PRIu32
+                           "; steps were held for %.1f ms, %" PRIu64 " bytes of KV copied",
+                           move->stage, move->member, move->from, move->to, move->pause_ms, move->bytes);
+    else
+        gsrt_terminal_note(terminal, "move of stage %" PRIu32 " member %" PRIu32 " to rank %" PRIu32 " %s: %s",
+                           move->stage, move->member, move->to, gsrt_move_outcome_name(move->outcome), move->why);
+}

@@ -27,9 +27,10 @@ gsrt_status gsrt_twin_job_prepare(gsrt_twin_job *r)
     if (status == GSRT_OK)
         status =
             gsrt_plan_check(r->scenario->plan, r->ranks[0].loaded.workload, r->rank_count, r->scenario->file, &r->diag);
-    return status == GSRT_OK ? gsrt_faults_check(r->scenario->faults, r->scenario->fault_count, r->rank_count,
-                                                 r->scenario->file, &r->diag)
-                             : status;
+    if (status == GSRT_OK)
+        status = gsrt_faults_check(r->scenario->faults, r->scenario->fault_count, r->rank_count, r->scenario->file,
+                                   &r->diag);
+    return status == GSRT_OK ? gsrt_scenario_check_moves(r->scenario, r->rank_count, &r->diag) : status;
 }
 
 /* ---- the seat of one incarnation ---- */

@@ -17,7 +17,7 @@ typedef struct request {
     uint32_t computed;     /* positions whose KV is complete */
     uint32_t noted_blocks; /* leading full blocks that were offered to the prefix table */
     uint32_t prefix_count; /* positions reused at admission */
-    uint32_t restored;     /* leading positions whose KV a snapshot holds: whole blocks */
+    uint32_t restored;     /* leading positions whose KV somebody holds: whole blocks */
     bool is_restoring;     /* admitted, and its RESTORE not yet drawn */
     uint32_t known_count;  /* of the answer, given with the request: computed again, and compared by the gateway */
     uint32_t drawn;        /* of the answer: tokens whose logits have come back */

@@ -152,6 +152,30 @@ START_TEST(resumes)
 }
 END_TEST
 
+START_TEST(moves)
+{
+    gsrt_tool launch = GSRT_TOOL_LAUNCH;
+    command_line line;
+    gsrt_options options;
+    accept(launch, "move runs/a-1 --stage 1 --member=2 --to 3", &line, &options);
+    ck_assert_int_eq(options.command, GSRT_COMMAND_MOVE);
+    ck_assert_str_eq(options.run, "runs/a-1");
+    ck_assert(options.stage == 1 && options.member == 2 && options.to == 3);
+    gsrt_options_fini(&options);
+    refuse(launch, "move --stage 1 --member 2 --to 3",
+           "no run given; write 'gsrt-launch move RUN --stage S --member M --to R'");
+    refuse(launch, "move a --stage 1 --to 3", "'move' needs '--member'; add it");
+    refuse(launch, "move a --stage 1 --member 0 --to 3 -n 4", "'move' takes no '-n'; leave it out");
+    refuse(launch, "move a --stage 1 --member 0 --to 1024", "--to: '1024' is no number from 0 to 1023");
+    refuse(launch, "move a --stage x", "--stage: 'x' is no number from 0 to 255");
+    refuse(launch, "a.yaml --to 3", "'--to' is for 'gsrt-launch move RUN'; in a scenario write it under 'moves'");
+    refuse(launch, "--resume a --member 3",
+           "'--member' is for 'gsrt-launch move RUN'; in a scenario write it under 'moves'");
+    refuse(launch, "move --resume a", "--resume: takes its scenario from the run directory; leave 'move' out");
+    refuse(GSRT_TOOL_GSRT, "move a", "'move' is a command of gsrt-launch; write 'gsrt-launch move'");
+}
+END_TEST
+
 START_TEST(help_and_version_need_no_scenario)
 {
     command_line line;
@@ -249,6 +273,7 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--help-of") == 0)
         return print_help(argv[2]);
-    const TTest *tests[] = {runs, values, seeds, resumes, help_and_version_need_no_scenario, refusals, exit_codes};
+    const TTest *tests[] = {runs,     values,    seeds, resumes, moves, help_and_version_need_no_scenario,
+                            refusals, exit_codes};
     return unit_run("options", tests, sizeof tests / sizeof tests[0]);
 }

@@ -72,6 +72,11 @@ static const gsrt_report_failure failures[] = {
 
 static const gsrt_report_replicas replicas = {.restored_positions = 128};
 
+static const gsrt_report_move moves[] = {
+    {.member = 1, .from = 1, .to = 3, .outcome = GSRT_MOVE_DONE, .pause_ms = 0.25, .bytes = 4096},
+    {.stage = 1, .from = 2, .to = 3, .outcome = GSRT_MOVE_REFUSED, .pause_ms = -1, .why = "rank 3 has a role"},
+};
+
 static gsrt_report sample(void)
 {
     return (gsrt_report){
@@ -90,6 +95,8 @@ static gsrt_report sample(void)
         .replicas = &replicas,
         .failures = failures,
         .failure_count = 2,
+        .moves = moves,
+        .move_count = 2,
         .versions = {.gsrt = "0.1.0", .numerics = "1", .compiler = "cc"},
         .times =
             {.started = "2026-01-02T03:04:05Z", .load_ms = 1, .generate_ms = 2.0004, .verify_ms = -1, .total_ms = 9},
@@ -178,6 +185,26 @@ START_TEST(failures_are_listed)
     bool is_empty_list =
         json_is_array(json_object_get(value, "failures")) && json_array_size(json_object_get(value, "failures")) == 0;
     ck_assert(is_empty_list);
+    json_decref(value);
+}
+END_TEST
+
+START_TEST(moves_are_listed)
+{
+    gsrt_report report = sample();
+    json_t *value = written(&report), *pause, *why;
+    int stage, member, from, to, bytes;
+    double pause_ms;
+    const char *outcome, *other;
+    ck_assert_int_eq(json_unpack(value, "{s:[{s:i, s:i, s:i, s:i, s:s, s:F, s:i, s:o}, {s:s, s:o}]}", "moves", "stage",
+                                 &stage, "member", &member, "from", &from, "to", &to, "outcome", &outcome, "pause_ms",
+                                 &pause_ms, "bytes", &bytes, "why", &why, "outcome", &other, "pause_ms", &pause),
+                     0);
+    ck_assert(stage == 0 && member == 1 && from == 1 && to == 3 && pause_ms == 0.25 && bytes == 4096);
+    ck_assert_str_eq(outcome, "done");
+    ck_assert_str_eq(other, "refused");
+    bool is_unknown = json_is_null(pause) && json_is_null(why);
+    ck_assert(is_unknown);
     json_decref(value);
 }
 END_TEST
@@ -405,8 +432,10 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--sample") == 0)
         return print_sample(argv[2]);
-    const TTest *tests[] = {what_is_in_a_report,       failures_are_listed, a_run_that_failed_has_a_report,
-                            the_same_bytes_every_time, plan_file,           replicas_in_a_report,
-                            replicas_of_a_plan,        fallbacks_of_a_plan, verdicts};
+    const TTest *tests[] = {what_is_in_a_report,       failures_are_listed,
+                            moves_are_listed,          a_run_that_failed_has_a_report,
+                            the_same_bytes_every_time, plan_file,
+                            replicas_in_a_report,      replicas_of_a_plan,
+                            fallbacks_of_a_plan,       verdicts};
     return unit_run("report", tests, sizeof tests / sizeof tests[0]);
 }

@@ -199,7 +199,7 @@ START_TEST(unknown_keys_are_suggested)
                 "q.yaml: line 15, column 10: unknown key 'zebra' in output; known are logits");
     refuse_edit("verify: reference", "replicas: 3",
                 "q.yaml: line 14, column 1: unknown key 'replicas' in the scenario; known are gsrt, name, workload, "
-                "contract, plan, verify, output, faults, healing, runtime, fleet, twin");
+                "contract, plan, verify, output, faults, moves, healing, runtime, fleet, twin");
     refuse_set("runtime.thread", "1", "--set runtime.thread: unknown key 'thread' in runtime; did you mean 'threads'?");
 }
 END_TEST

@@ -32,7 +32,7 @@ RECOVERY = ("--enable-recovery",)  # where keepers die: Open MPI 4 and 5
 POLL_S = 0.005
 
 
-def scenario(plan, faults=(), healing="", runtime=""):
+def scenario(plan, faults=(), healing="", moves=(), runtime="", fleet=""):
     return f"""gsrt: 1
 name: drill
 workload:
@@ -44,8 +44,10 @@ contract: bitwise
 plan: {{{plan}}}
 verify: none
 faults: [{", ".join(faults)}]
+moves: [{", ".join(moves)}]
 healing: {{{healing}}}
 runtime: {{{runtime}}}
+fleet: {{{fleet}}}
 """
 
 
@@ -295,12 +297,12 @@ class Campaign:
         self.table = Table()
 
     def drill(self, name, *, ranks=4, plan=None, faults=(), healing="", runtime="", expect=(), act=None, code=0, method=None,
-              is_passing=False, is_hit=True,
-              flags=(), launcher=None, env=None, also=None):
+               is_passing=False, is_hit=True, moves=(), fleet="",
+               flags=(), launcher=None, env=None, also=None):
         """faults: of the scenario; expect: (rank, kinds) of each fault; act(run): from outside; method: that way back occurs, and
         is named in report.json (is_passing: or it did until another followed). also(run): what else must be true. code: what mpirun and report.json say;
         None: `also` looks at all. Returns None: skipped, self.skipped says why."""
-        run = Run(self.work, name, scenario(plan or PLANS[ranks], faults, healing, runtime), ranks, flags, launcher, env)
+        run = Run(self.work, name, scenario(plan or PLANS[ranks], faults, healing, moves, runtime, fleet), ranks, flags, launcher, env)
         run.base = self.base
         began = time.monotonic()
         why, extra = None, []
