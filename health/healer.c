@@ -48,6 +48,8 @@ gsrt_status gsrt_heal(const gsrt_heal_question *q, gsrt_heal_answer *out)
     if (status != GSRT_OK && status != GSRT_EINFEASIBLE)
         return status;
     uint64_t once = q->take_ns + q->recompute_ns, at_return = q->is_last ? 0 : once;
+    if (status == GSRT_OK && way == GSRT_WAY_SPARE && !q->is_last)
+        at_return = q->recompute_ns; /* the role moves back later: its part is taken while tokens go on */
     if (status == GSRT_OK && way == GSRT_WAY_FULL) {
         a.is_possible[GSRT_METHOD_FULL] = true;
         a.loss_ns[GSRT_METHOD_FULL] = once;

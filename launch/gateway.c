@@ -422,6 +422,9 @@ static gsrt_status begin(gsrt_actor *self, gateway *g)
     gsrt_status status = start_scheduler(self, g);
     if (status == GSRT_OK)
         status = say_roles(self, g);
+    if (status == GSRT_OK)
+        status = gsrt_moves_begun(g->options.moves, g->plan, g->epoch, g->options.rank->incarnations,
+                                  gsrt_node_rank_count(gsrt_node_of(self)));
     if (*g->options.ready_ns == 0)
         *g->options.ready_ns = gsrt_now_ns(self);
     gsrt_healing_ready(g->options.healing);
@@ -464,7 +467,8 @@ static gsrt_status choose_plan(gsrt_actor *self, gateway *g)
         is_there[r] = gsrt_rank_is_member(rank, r);
         g->member_count += is_there[r] ? 1 : 0;
     }
-    gsrt_status status = gsrt_plan_without(g->options.moves->plan, is_there, rank_count, &g->plan, &way);
+    gsrt_status status =
+        gsrt_moves_choose(g->options.moves, rank->epoch, rank->incarnations, rank_count, &g->plan, &way);
     if (status == GSRT_OK)
         status = gsrt_plan_check(g->plan, rank->loaded->workload, rank_count, rank->scenario->file, g->options.diag);
     if (status == GSRT_OK)

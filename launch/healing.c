@@ -435,10 +435,11 @@ static void say_method(gsrt_healing *h, const gsrt_plan *plan, gsrt_way way)
             }
         }
     } else if (method == GSRT_METHOD_FULL) {
-        (void)snprintf(text, sizeof text, "everybody with a role is there");
+        (void)snprintf(text, sizeof text, "everybody with a role is there%s",
+                       gsrt_plan_is_equal(plan, full) ? "" : ", and what others took goes back while tokens go on");
         for (uint32_t rank = 0; rank < rank_count(h); rank++) {
             if (h->incarnations[rank] == h->before[rank] || h->incarnations[rank] == GSRT_NOT_A_MEMBER ||
-                !gsrt_plan_role_of(full, rank, &stage, &member))
+                !gsrt_plan_role_of(plan, rank, &stage, &member))
                 continue;
             method = GSRT_METHOD_IN_PLACE;
             (void)snprintf(text, sizeof text,

@@ -1,7 +1,6 @@
 #include "launch/moves.h"
 
 #include "base/limits.h"
-#include "placement/fallback.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -82,6 +81,8 @@ void gsrt_moves_done(gsrt_moves *m, uint64_t pause_ns, uint64_t bytes)
     record.pause_ms = (double)(pause_ns / 1000) / 1e3;
     record.bytes = bytes;
     m->is_going_on = false;
+    if (m->last != NULL)
+        gsrt_plan_move(m->last, record.stage, record.member, record.to);
     conclude(m, &record);
 }
 
@@ -92,6 +93,7 @@ void gsrt_moves_failed(gsrt_moves *m, bool is_refused, const char *why)
     gsrt_report_move record = record_of(&m->now, m->from, is_refused ? GSRT_MOVE_REFUSED : GSRT_MOVE_ABANDONED);
     (void)snprintf(record.why, sizeof record.why, "%s", why);
     m->is_going_on = false;
+    m->is_way_back_refused |= m->now.is_way_back && is_refused;
     conclude(m, &record);
 }
 
@@ -155,6 +157,49 @@ void gsrt_moves_look(gsrt_moves *m)
     remove_order(m);
 }
 
+/* ---- the plan of a view ---- */
+
+/* Everybody who has a role in the plan that is carried out is still there, as the same incarnation. */
+static bool has_lost_nobody(const gsrt_moves *m, uint32_t epoch, const uint32_t *incarnations, uint32_t rank_count)
+{
+    if (m->last == NULL || m->last_epoch + 1 != epoch || !gsrt_plan_has_layout_of(m->last, m->plan))
+        return false;
+    for (uint32_t s = 0; s < m->last->stage_count; s++) {
+        for (uint32_t i = 0; i < m->last->stages[s].member_count; i++) {
+            uint32_t rank = m->last->stages[s].ranks[i];
+            if (rank >= rank_count || incarnations[rank] == GSRT_NOT_A_MEMBER ||
+                incarnations[rank] != m->last_members[rank])
+                return false;
+        }
+    }
+    return true;
+}
+
+gsrt_status gsrt_moves_choose(const gsrt_moves *m, uint32_t epoch, const uint32_t *incarnations, uint32_t rank_count,
+                              gsrt_plan **out, gsrt_way *out_way)
+{
+    bool is_there[GSRT_RANK_COUNT_MAX];
+    for (uint32_t rank = 0; rank < rank_count; rank++)
+        is_there[rank] = incarnations[rank] != GSRT_NOT_A_MEMBER;
+    const gsrt_plan *full = has_lost_nobody(m, epoch, incarnations, rank_count) ? m->last : m->plan;
+    return gsrt_plan_without(full, is_there, rank_count, out, out_way);
+}
+
+gsrt_status gsrt_moves_begun(gsrt_moves *m, const gsrt_plan *plan, uint32_t epoch, const uint32_t *incarnations,
+                             uint32_t rank_count)
+{
+    gsrt_plan *copy;
+    gsrt_status status = gsrt_plan_copy(plan, &copy);
+    if (status != GSRT_OK)
+        return status;
+    gsrt_plan_free(m->last);
+    m->last = copy;
+    m->last_epoch = epoch;
+    memcpy(m->last_members, incarnations, rank_count * sizeof *incarnations);
+    m->is_way_back_refused = false;
+    return GSRT_OK;
+}
+
 /* ---- which ---- */
 
 const char *gsrt_move_why_not(const gsrt_move *move, const gsrt_plan *plan, const gsrt_plan *full,
@@ -175,6 +220,25 @@ const char *gsrt_move_why_not(const gsrt_move *move, const gsrt_plan *plan, cons
     return room;
 }
 
+/* A role whose own rank is there, without one, while another has it. */
+static bool take_way_back(const gsrt_moves *m, const gsrt_plan *plan, const bool *is_member, uint32_t rank_count,
+                          gsrt_move *out)
+{
+    uint32_t stage, member;
+    if (m->is_way_back_refused || !gsrt_plan_has_layout_of(plan, m->plan))
+        return false;
+    for (uint32_t s = 0; s < plan->stage_count; s++) {
+        for (uint32_t i = 0; i < plan->stages[s].member_count; i++) {
+            uint32_t own = m->plan->stages[s].ranks[i];
+            if (own >= rank_count || !is_member[own] || gsrt_plan_role_of(plan, own, &stage, &member))
+                continue;
+            *out = (gsrt_move){.stage = s, .member = i, .to = own, .is_way_back = true};
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool take_due(gsrt_moves *m, gsrt_move *out)
 {
     for (uint32_t i = 0; i < m->scenario->move_count; i++) {
@@ -193,7 +257,7 @@ static bool take_due(gsrt_moves *m, gsrt_move *out)
 bool gsrt_moves_begin(gsrt_moves *m, const gsrt_plan *plan, const bool *is_member, uint32_t rank_count, gsrt_move *out)
 {
     char room[GSRT_MOVE_WHY_BYTES];
-    while (!m->is_going_on && take_due(m, &m->now)) {
+    while (!m->is_going_on && (take_due(m, &m->now) || take_way_back(m, plan, is_member, rank_count, &m->now))) {
         const char *why_not =
             gsrt_move_why_not(&m->now, plan, m->scenario->plan, is_member, rank_count, room, sizeof room);
         bool is_role = m->now.stage < plan->stage_count && m->now.member < plan->stages[m->now.stage].member_count;
@@ -244,7 +308,9 @@ gsrt_status gsrt_moves_open(gsrt_moves *m, const gsrt_scenario *scenario, gsrt_r
     gsrt_moves_fini(m);
     *m = (gsrt_moves){.scenario = scenario, .directory = directory, .terminal = terminal};
     m->states = calloc(scenario->move_count + 1, sizeof *m->states);
-    gsrt_status status = m->states == NULL ? GSRT_ENOMEM : gsrt_plan_copy(scenario->plan, &m->plan);
+    m->last_members = calloc(GSRT_RANK_COUNT_MAX, sizeof *m->last_members);
+    gsrt_status status =
+        m->states == NULL || m->last_members == NULL ? GSRT_ENOMEM : gsrt_plan_copy(scenario->plan, &m->plan);
     if (status != GSRT_OK)
         return status;
     gsrt_buffer bytes;
@@ -261,6 +327,8 @@ gsrt_status gsrt_moves_open(gsrt_moves *m, const gsrt_scenario *scenario, gsrt_r
 void gsrt_moves_fini(gsrt_moves *m)
 {
     gsrt_plan_free(m->plan);
+    gsrt_plan_free(m->last);
+    free(m->last_members);
     free(m->states);
     free(m->done);
     *m = (gsrt_moves){0};

@@ -2,9 +2,11 @@
  * which carries a move out (launch/gateway.c), and the scheduler, which says when (placement/scheduler_move.c).
  *
  *   a scenario's `moves`, or an order from outside --due--> begin --> done | refused | abandoned
+ *   a role's own rank, back after a failure        -------^
  *
- * One at a time, in the order in which they came due. What became of each is a line of moves.jsonl, so that whoever
- * leads next knows the plan that they have made: a view change begins from that one, not from the scenario's. An order
+ * One at a time, in the order in which they came due, those of the way back last. What became of each is a line of
+ * moves.jsonl, so that whoever leads next knows the plan that they have made: a view change begins from that one, not
+ * from the scenario's. An order
  * (`gsrt-launch move`) is a file in the run directory, "move": there because whoever may write there may decide what
  * the run does anyway, and every leader finds it. It is removed after its line was written, so that an order whose
  * leader dies is tried again by the next.
@@ -18,11 +20,13 @@
 #include "launch/run_directory.h"
 #include "launch/scenario.h"
 #include "launch/terminal.h"
+#include "placement/fallback.h"
 
 /* What is asked for. */
 typedef struct gsrt_move {
     uint32_t stage, member, to;
-    uint64_t order; /* that it is; 0: the scenario's */
+    uint64_t order; /* that it is; 0: none */
+    bool is_way_back;
 } gsrt_move;
 
 typedef enum gsrt__move_state { GSRT__MOVE_WAITING, GSRT__MOVE_DUE, GSRT__MOVE_PAST } gsrt__move_state;
@@ -32,6 +36,10 @@ typedef struct gsrt_moves {
     gsrt_run_directory *directory;
     gsrt_terminal *terminal;
     gsrt_plan *plan;          /* the scenario's, with what has been moved; owned */
+    gsrt_plan *last;          /* that is carried out, or was in the last view that this rank led; NULL: none; owned */
+    uint32_t last_epoch;      /* of that view */
+    uint32_t *last_members;   /* [GSRT_RANK_COUNT_MAX] the incarnations of its members; owned */
+    bool is_way_back_refused; /* in this view */
     gsrt__move_state *states; /* [scenario->move_count]; owned */
     gsrt_report_move *done;   /* [done_count] what became of each; owned */
     uint32_t done_count;
@@ -53,6 +61,16 @@ void gsrt_moves_fini(gsrt_moves *moves); /* zeroed is fine */
 /* The moment of some has gone by before this rank came to lead (health/moment.h). */
 void gsrt_moves_skip(gsrt_moves *moves, const uint32_t *token_counts, uint32_t request_count, uint64_t run_ns,
                      uint32_t epoch);
+/* The plan of view `epoch` for these members: incarnations [rank_count], GSRT_NOT_A_MEMBER of the others. That of the
+ * view before, where this rank led it and it has lost nobody with a role: whoever has come back takes its own role
+ * later, by a move, while tokens go on. Else that for whoever is there (placement/fallback.h). *out owned. Errors as
+ * gsrt_plan_without. */
+GSRT_MUST_CHECK gsrt_status gsrt_moves_choose(const gsrt_moves *moves, uint32_t epoch, const uint32_t *incarnations,
+                                              uint32_t rank_count, gsrt_plan **out, gsrt_way *out_way);
+/* `plan` of view `epoch` is carried out from now on. GSRT_OK | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_moves_begun(gsrt_moves *moves, const gsrt_plan *plan, uint32_t epoch,
+                                             const uint32_t *incarnations, uint32_t rank_count);
+
 /* Events: as gsrt_faults_token, gsrt_faults_time, gsrt_faults_view. */
 void gsrt_moves_token(gsrt_moves *moves, uint32_t request, uint32_t token_count);
 void gsrt_moves_time(gsrt_moves *moves, uint64_t run_ns);

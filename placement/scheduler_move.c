@@ -7,9 +7,10 @@
  *           --copied--> HANDED_OVER    the gateway tells everybody who the region is now
  *           --resume--> STAYING
  *
- * A copied block stays so until it is taken for something else (gsrt_block_pool_take): whole blocks are not written.
- * Blocks of the prefix table are copied too, whoever needs them next. Blocks that a snapshot is to be restored into are
- * not known to the new region, which has no snapshot: the move stays AHEAD until every such request has been admitted.
+ * A moment is chosen at which no prompt is being computed: a step in flight is short then. A copied block stays so
+ * until it is taken for something else (gsrt_block_pool_take): whole blocks are not written. Blocks of the prefix table
+ * are copied too, whoever needs them next. Blocks that a snapshot is to be restored into are not known to the new
+ * region, which has no snapshot: the move stays AHEAD until every such request has been admitted.
  */
 #include "placement/scheduler_impl.h"
 
@@ -47,11 +48,12 @@ gsrt_status gsrt_scheduler_resume(gsrt_scheduler *scheduler)
     return GSRT_OK;
 }
 
-static bool has_restores(const gsrt_scheduler *scheduler)
+/* A prompt is being computed, or a request is still to be restored. */
+static bool is_busy(const gsrt_scheduler *scheduler)
 {
     for (uint32_t i = scheduler->live_first; i < scheduler->request_count; i++) {
         const request *r = scheduler->requests[i];
-        if (r->restored > 0 && (r->state == WAITING || r->is_restoring))
+        if (r->state == PREFILL || (r->state == WAITING && r->restored > 0))
             return true;
     }
     return false;
@@ -117,15 +119,16 @@ bool gsrt__scheduler_poll_move(gsrt_scheduler *scheduler, gsrt_scheduler_action 
     move *m = &scheduler->move;
     if (m->phase == STAYING || m->is_out || m->is_said)
         return false;
-    if (m->phase == AHEAD && !m->is_ahead_done) {
-        if (draw_copy(scheduler, false, out)) {
-            /* a full message: there may be more; else what came since is little */
-            m->is_ahead_done = out->copy.blocks_count < sizeof scheduler->draft.blocks / sizeof(uint32_t);
-            return true;
-        }
-        m->is_ahead_done = true;
+    if (m->phase == AHEAD && is_busy(scheduler)) {
+        m->is_ahead_done = false; /* there will be more that is whole */
+        return false;
     }
-    if (m->phase == AHEAD && !has_restores(scheduler))
+    if (m->phase == AHEAD && !m->is_ahead_done && draw_copy(scheduler, false, out)) {
+        /* a full message: there may be more; else what comes meanwhile is little */
+        m->is_ahead_done = out->copy.blocks_count < sizeof scheduler->draft.blocks / sizeof(uint32_t);
+        return true;
+    }
+    if (m->phase == AHEAD)
         m->phase = HOLDING;
     if (m->phase == HOLDING && scheduler->flight_count == 0)
         m->phase = COPYING;

@@ -330,6 +330,64 @@ START_TEST(an_order_is_taken_once_and_its_line_names_it)
 }
 END_TEST
 
+/* ---- the way back ---- */
+
+static gsrt_way choose(scene *s, uint32_t epoch, const uint32_t *incarnations, uint32_t wanted)
+{
+    gsrt_plan *plan;
+    gsrt_way way;
+    ck_assert_int_eq(gsrt_moves_choose(&s->moves, epoch, incarnations, RANKS, &plan, &way), GSRT_OK);
+    ck_assert_uint_eq(plan->stages[0].ranks[1], wanted);
+    ck_assert_int_eq(gsrt_moves_begun(&s->moves, plan, epoch, incarnations, RANKS), GSRT_OK);
+    gsrt_plan_free(plan);
+    return way;
+}
+
+#define LOST GSRT_NOT_A_MEMBER
+
+START_TEST(who_comes_back_takes_its_role_by_a_move)
+{
+    scene s;
+    gsrt_move move;
+    open_scene(&s, "  []\n");
+    ck_assert_int_eq(choose(&s, 1, (const uint32_t[]){0, 0, 0, 0}, 1), GSRT_WAY_FULL);
+    ck_assert_int_eq(choose(&s, 2, (const uint32_t[]){0, LOST, 0, 0}, 3), GSRT_WAY_SPARE);
+    s.is_member[1] = false;
+    ck_assert(!gsrt_moves_begin(&s.moves, s.moves.last, s.is_member, RANKS, &move));
+    ck_assert_int_eq(choose(&s, 3, (const uint32_t[]){0, 1, 0, 0}, 3), GSRT_WAY_FULL);
+    s.is_member[1] = true;
+    ck_assert(gsrt_moves_begin(&s.moves, s.moves.last, s.is_member, RANKS, &move));
+    ck_assert(move.stage == 0 && move.member == 1 && move.to == 1 && move.order == 0);
+    gsrt_moves_failed(&s.moves, true, "no memory");
+    ck_assert(!gsrt_moves_begin(&s.moves, s.moves.last, s.is_member, RANKS, &move)); /* not in this view again */
+    ck_assert_int_eq(choose(&s, 4, (const uint32_t[]){0, 1, 0, 0}, 3), GSRT_WAY_FULL);
+    ck_assert(gsrt_moves_begin(&s.moves, s.moves.last, s.is_member, RANKS, &move));
+    gsrt_moves_done(&s.moves, 0, 1);
+    ck_assert_uint_eq(s.moves.last->stages[0].ranks[1], 1);
+    ck_assert(!gsrt_moves_begin(&s.moves, s.moves.last, s.is_member, RANKS, &move));
+    ck_assert_int_eq(choose(&s, 5, (const uint32_t[]){0, 1, 0, 0}, 1), GSRT_WAY_FULL);
+    close_scene(&s,
+                "move of stage 0 member 1 to rank 1 refused: no memory\n"
+                "moved: stage 0 member 1 from rank 3 to rank 1; steps were held for 0.0 ms, 1 bytes of KV copied\n");
+}
+END_TEST
+
+/* Then the view has nothing to keep, and everybody takes the role that is his. */
+START_TEST(the_full_plan_where_there_is_nothing_to_keep)
+{
+    scene s;
+    open_scene(&s, "  []\n");
+    (void)choose(&s, 1, (const uint32_t[]){0, 0, 0, 0}, 1);
+    (void)choose(&s, 2, (const uint32_t[]){0, LOST, 0, 0}, 3);
+    (void)choose(&s, 3, (const uint32_t[]){0, 1, LOST, 0}, 1); /* rank 2 is lost too */
+    (void)choose(&s, 4, (const uint32_t[]){0, LOST, 1, 0}, 3);
+    (void)choose(&s, 5, (const uint32_t[]){0, 2, 2, 0}, 1); /* rank 2 is another process */
+    (void)choose(&s, 6, (const uint32_t[]){0, LOST, 2, 0}, 3);
+    (void)choose(&s, 8, (const uint32_t[]){0, 3, 2, 0}, 1); /* a view that another has led */
+    close_scene(&s, "");
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {a_scenario_is_read_and_printed,
@@ -338,6 +396,8 @@ int main(void)
                                   the_next_leader_takes_up_what_was_moved,
                                   a_torn_line_is_cut_off_and_others_are_refused,
                                   what_does_not_fit_the_plan_is_left_out,
-                                  an_order_is_taken_once_and_its_line_names_it};
+                                  an_order_is_taken_once_and_its_line_names_it,
+                                  who_comes_back_takes_its_role_by_a_move,
+                                  the_full_plan_where_there_is_nothing_to_keep};
     return unit_run("moves", tests, sizeof tests / sizeof tests[0]);
 }

@@ -445,8 +445,15 @@ START_TEST(a_move_waits_for_those_who_are_to_be_restored)
         drain(w);
     }
     ck_assert_uint_eq(w->restored[1], 128);
-    ck_assert(gsrt_scheduler_is_held(w->scheduler));
+    ck_assert(!w->is_copying && w->flight_count == 1); /* the rest of the prompt is computed first */
+    ck_assert_int_eq(answer_oldest(w), GSRT_OK);
+    drain(w);
     ck_assert_uint_eq(w->copied_count, 2); /* what was restored */
+    do_copy(w);
+    drain(w);
+    ck_assert_int_eq(answer_oldest(w), GSRT_OK);
+    drain(w);
+    ck_assert_uint_eq(w->copied_count, 1);
     do_copy(w);
     drain(w);
     resume(w);
