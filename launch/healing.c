@@ -260,15 +260,14 @@ static void estimate(const gsrt_healing *h, gsrt_heal_question *question)
     question->recompute_ns = rows * question->step_ns / ROWS_PER_STEP;
 }
 
-/* Asked, recorded, answered, recorded: a decision that `gsrt replay` takes again. */
-static gsrt_status ask_healer(gsrt_healing *h, gsrt_actor *self, const gsrt_heal_question *question,
-                              gsrt_heal_answer *out)
+/* Asked, recorded, answered, recorded: a decision that `gsrt replay` takes again. With the plan each time: moves change
+ * it. */
+static gsrt_status ask_healer(gsrt_actor *self, const gsrt_heal_question *question, gsrt_heal_answer *out)
 {
     gsrt_buffer bytes;
     gsrt_buffer_init(&bytes, GSRT_BODY_BYTES_MAX);
-    if (!h->has_recorded && gsrt_heal_options_encode(question->full, question->rank_count, &bytes) == GSRT_OK)
+    if (gsrt_heal_options_encode(question->full, question->rank_count, &bytes) == GSRT_OK)
         gsrt_record_init(self, "healer", gsrt_buffer_span(&bytes));
-    h->has_recorded = true;
     gsrt_buffer_reset(&bytes);
     if (gsrt_heal_question_encode(question, &bytes) == GSRT_OK)
         gsrt_record_event(self, "healer", gsrt_buffer_span(&bytes));
@@ -296,7 +295,7 @@ uint64_t gsrt_healing_join_wait_ns(gsrt_healing *h, gsrt_actor *self, const gsrt
                                    .respawn_ns = h->respawn_ns,
                                    .take_ns = h->take_ns};
     estimate(h, &question);
-    if (ask_healer(h, self, &question, &answer) != GSRT_OK)
+    if (ask_healer(self, &question, &answer) != GSRT_OK)
         return 0;
     for (int method = 1; method < GSRT_HEAL_METHOD_COUNT; method++)
         consider(h, &answer, (gsrt_incident_method)method);

@@ -45,7 +45,6 @@ typedef struct gsrt_healing {
     uint32_t view_tokens;                  /* emitted in it */
     bool has_restored;
     bool is_finishing; /* nobody else will report */
-    bool has_recorded; /* the healer's plan is in the trace */
 } gsrt_healing;
 
 /* GSRT_OK | GSRT_ENOMEM. In any case gsrt_healing_fini. */

@@ -71,6 +71,8 @@ def nothing_twice(check):
         steps = {r["rank"]: r["steps"] for r in run.report()["ranks"]}
         demand(sum(steps.values()) % 3 == 0, f"a step was not computed by all three roles, or twice by one: {steps}")
         demand(run.report()["failures"] == [], "there was a failure")
+        replay = subprocess.run([os.path.join(BUILD, "gsrt"), "replay", run.out], capture_output=True, text=True, check=False)
+        demand(replay.returncode == 0 and "replay equal" in replay.stdout, f"it is not replayed: {replay.stdout}")
         for m in run.report()["moves"]:
             demand(steps[m["to"]] > 0 and steps[m["from"]] > 0, f"not both ranks of {m} have computed: {steps}")
 
