@@ -29,6 +29,7 @@ static void become_worker(const gsrt__keeper *k, pid_t keeper, const int fds[4],
     (void)snprintf(numbers, sizeof numbers, "%d,%d,%d,%d,%u,%u,%d", fds[0], fds[1], fds[2], fds[3], k->port,
                    k->incarnation, is_terminal);
     (void)sigprocmask(SIG_SETMASK, &k->mask, NULL);
+    (void)setenv("UCX_LOG_FILE", "stderr", 0); /* read when UCX is loaded; standard output is the answer's */
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == keeper && dup2(out, STDOUT_FILENO) >= 0 &&
         setenv(GSRT__KEEPER_VARIABLE, numbers, 1) == 0)
         (void)execv("/proc/self/exe", k->argv);
