@@ -221,6 +221,7 @@ static gsrt_status try_move(gsrt_actor *self, gateway *g)
     if (status != GSRT_OK)
         return status;
     gsrt_plan_move(plan, g->move.stage, g->move.member, g->move.to);
+    gsrt_replicas_place(g->options.replicas, plan);
     status = say_start(self, g, plan, g->move.to);
     gsrt_plan_free(plan);
     return status;

@@ -14,6 +14,12 @@ void gsrt_replicas_fini(gsrt_replicas *r)
     gsrt_buffer_fini(&r->transfers);
 }
 
+void gsrt_replicas_place(gsrt_replicas *r, const gsrt_plan *plan)
+{
+    if (r->is_on)
+        gsrt_plan_second_places(plan, r->hosts, r->is_there, r->rank_count, r->second_places);
+}
+
 void gsrt_replicas_begin(gsrt_replicas *r, const gsrt_plan *plan, const gsrt_holdings *holdings, const bool *is_there)
 {
     r->plan = plan;
@@ -21,8 +27,7 @@ void gsrt_replicas_begin(gsrt_replicas *r, const gsrt_plan *plan, const gsrt_hol
     gsrt_buffer_reset(&r->transfers);
     memset(r->restored, 0, sizeof r->restored);
     memcpy(r->is_there, is_there, r->rank_count * sizeof *is_there);
-    if (r->is_on)
-        gsrt_plan_second_places(plan, r->hosts, is_there, r->rank_count, r->second_places);
+    gsrt_replicas_place(r, plan);
 }
 
 /* Everybody with a role takes what it lacks of the request. */

@@ -31,6 +31,8 @@ void gsrt_replicas_fini(gsrt_replicas *replicas); /* zeroed is fine */
 /* A view begins, in which the members hold what `holdings` says (NULL: nothing). */
 void gsrt_replicas_begin(gsrt_replicas *replicas, const gsrt_plan *plan, const gsrt_holdings *holdings,
                          const bool *is_there);
+/* Within the view, roles are moved: whoever takes one has its second place as `plan` will be. */
+void gsrt_replicas_place(gsrt_replicas *replicas, const gsrt_plan *plan);
 /* Of an open request, at most block_max blocks can be used: if the replicas have more than `other`, which are to be had
  * without them, all that lack them are given them. *out: blocks that are restored from replicas, 0 or more than other.
  * GSRT_OK | GSRT_ENOMEM. */

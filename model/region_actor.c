@@ -2,8 +2,8 @@
 
 #include "actors/courier.h"
 #include "collectives/exchange.h"
-#include "model/region_replica.h"
 #include "model/region_move.h"
+#include "model/region_replica.h"
 #include "model/region_snapshot.h"
 #include "model/step.h"
 

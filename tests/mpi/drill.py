@@ -261,6 +261,21 @@ def check_incidents(run, faults, is_hit):
     return extra
 
 
+LATE = 210  # a token of the first answer: three blocks of it are complete
+
+
+def recomputed(run):
+    """Of the last fault."""
+    return run.report()["failures"][-1]["recomputed_tokens"]
+
+
+def restores(run):
+    """What a rank is lost of at LATE comes back from replicas."""
+    positions = run.report()["replicas"]["restored_positions"]
+    demand(positions >= 128, f"{positions} positions were restored")
+    demand(0 < recomputed(run) < LATE - 30, f"{recomputed(run)} tokens were computed again, though three blocks were kept")
+
+
 class Table:
     """Time to recovery by phase, by way back."""
 

@@ -74,35 +74,21 @@ add("reshaped", plan=FULL, healing="prefer: reshape", faults=[kill(1, 40)], expe
 
 # ---- replicas: three blocks of the first answer are complete long before one is lost ----
 
-LATE = 210
-
-
-def recomputed(run):
-    """Of the last fault."""
-    return run.report()["failures"][-1]["recomputed_tokens"]
-
-
-def restores(run):
-    positions = run.report()["replicas"]["restored_positions"]
-    demand(positions >= 128, f"{positions} positions were restored")
-    demand(0 < recomputed(run) < LATE - 30, f"{recomputed(run)} tokens were computed again, though three blocks were kept")
-
-
 def computes_again(run):
     demand(run.report()["replicas"] is None, "there are replicas that nobody asked for")
-    demand(recomputed(run) >= LATE, f"only {recomputed(run)} tokens were computed again")
+    demand(drill.recomputed(run) >= drill.LATE, f"only {drill.recomputed(run)} tokens were computed again")
 
 
 for rank in (0, 2):
-    add(f"rank {rank} killed late, and back in place", rank == 2, healing="prefer: in_place", faults=[kill(rank, LATE)],
-        expect=[(rank, KILLED)], also=restores)
-add("rank 1 killed late, and the spare has its cells", True, healing="prefer: spare", faults=[kill(1, LATE)],
-    expect=[(1, KILLED)], method="spare", is_passing=True, also=restores)
+    add(f"rank {rank} killed late, and back in place", rank == 2, healing="prefer: in_place", faults=[kill(rank, drill.LATE)],
+        expect=[(rank, KILLED)], also=drill.restores)
+add("rank 1 killed late, and the spare has its cells", True, healing="prefer: spare", faults=[kill(1, drill.LATE)],
+    expect=[(1, KILLED)], method="spare", is_passing=True, also=drill.restores)
 add("rank 1 killed late, and the others divide its work", True, plan=FULL, healing="prefer: reshape, restarts: 0",
-    faults=[kill(1, LATE)], expect=[(1, KILLED)], method="reshaped", also=restores)
+    faults=[kill(1, drill.LATE)], expect=[(1, KILLED)], method="reshaped", also=drill.restores)
 add("the second place killed, and late another", healing="prefer: spare",
-    faults=[kill(3, 30), kill(1, LATE)], expect=[(3, KILLED), (1, KILLED)], also=restores)
-add("rank 1 killed late, without replicas", True, runtime="kv_replicas: false", faults=[kill(1, LATE)],
+    faults=[kill(3, 30), kill(1, drill.LATE)], expect=[(3, KILLED), (1, KILLED)], also=drill.restores)
+add("rank 1 killed late, without replicas", True, runtime="kv_replicas: false", faults=[kill(1, drill.LATE)],
     expect=[(1, KILLED)], also=computes_again)
 
 # ---- from outside ----

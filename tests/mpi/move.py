@@ -98,6 +98,10 @@ add("the leader that has moved something is killed", moves=[move(0, 1, 3, 30)],
                             f"the roles are {roles(run)}, the moves {run.report()['moves']}"))
 
 
+add("what has moved has a second place there too", moves=[move(0, 1, 3, 30)],
+    faults=[kill(3, f"{{request: 0, token: {drill.LATE}}}")], expect=[(3, KILLED)], also=drill.restores)
+
+
 def came_back(run):
     """Another has led tokens to their end meanwhile, or the role is its own rank's again, by a move."""
     back = [(m["to"], m["outcome"]) for m in run.report()["moves"]]
