@@ -245,7 +245,7 @@ static uint32_t actors_of(const gsrt_rank *r)
 {
     uint32_t count = 2; /* root and member */
     count += r->replica_actor != GSRT_NOBODY;
-    count += r->device_actor != GSRT_NOBODY;
+    count += r->device.actor != GSRT_NOBODY;
     count += r->region != GSRT_NOBODY;
     count += r->gateway != GSRT_NOBODY;
     for (uint32_t peer = 0; peer < gsrt_node_rank_count(r->node); peer++)

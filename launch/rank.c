@@ -16,11 +16,6 @@ enum {
     HELD_MAX = GSRT_BODY_BYTES_MAX / 8, /* numbers of a PRESENT */
 };
 
-static gsrt_address role_of_device(const gsrt_rank *r)
-{
-    return gsrt_address_of_role(GSRT_ROLE_DEVICE, 0, gsrt_node_rank(r->node));
-}
-
 static gsrt_address role_of_root(uint32_t rank)
 {
     return gsrt_address_of_role(GSRT_ROLE_NODE, 0, rank);
@@ -31,79 +26,6 @@ bool gsrt_rank_is_member(const gsrt_rank *r, uint32_t other)
     return other < gsrt_node_rank_count(r->node) && r->incarnations[other] != GSRT_NOT_A_MEMBER;
 }
 
-/* ---- the device ---- */
-
-/* What the scenario says about this rank's device; NULL: nothing. */
-static const gsrt_scenario_device *device_of(const gsrt_scenario *scenario, uint32_t rank)
-{
-    for (uint32_t i = 0; i < scenario->device_count; i++) {
-        if (scenario->devices[i].rank == rank)
-            return &scenario->devices[i];
-    }
-    return NULL;
-}
-
-/* The twin's model of a device: what its profile declares, or a plain core of today. Invented numbers, said so in
- * docs/scenario.md: 20 GFLOP/s for f32 and f16, 40 for int8, 10 GB/s per core. */
-static gsrt_device_model model_of(const gsrt_rank *r, uint32_t threads)
-{
-    if (r->profile == NULL) {
-        double n = threads;
-        return (gsrt_device_model){.flops_per_ns = {20 * n, 20 * n, 40 * n}, .bytes_per_ns = 10 * n, .launch_ns = 2000};
-    }
-    const gsrt_profile_declared *d = gsrt_profile_declared_of(r->profile);
-    gsrt_device_model model = {.bytes_per_ns = d->memory_bandwidth.value / 1e9,
-                               .launch_ns = (uint64_t)(d->launch_overhead.value * 1e9)};
-    for (int i = 0; i < 3; i++)
-        model.flops_per_ns[i] = d->peak_flops[i].value / 1e9;
-    return model;
-}
-
-static gsrt_status create_device(gsrt_rank *r, uint32_t threads, gsrt_diag *diag)
-{
-    uint32_t rank = gsrt_node_rank(r->node);
-    gsrt_device_options options = {.thread_count = threads,
-                                   .cpu_first = rank * threads,
-                                   .is_bound = r->scenario->is_binding,
-                                   .is_packing = r->scenario->is_packing,
-                                   .profile = r->profile,
-                                   .profile_seed = r->scenario->twin_seed + rank,
-                                   .time_scale = r->scenario->time_scale,
-                                   .done = gsrt_device_bridge_done,
-                                   .done_arg = &r->bridge};
-    gsrt_status status = gsrt_isa_detect(&options.isa, diag);
-    if (status != GSRT_OK)
-        return status;
-    if (r->options.is_twin)
-        return gsrt_device_create_inline(&options, &r->device, diag);
-    return r->profile == NULL ? gsrt_device_create_cpu(&options, &r->device, diag)
-                              : gsrt_device_create_profile(&options, &r->device, diag);
-}
-
-/* At its first role; it stays for the whole run. */
-static gsrt_status start_device(gsrt_rank *r, gsrt_diag *diag)
-{
-    if (r->device_actor != GSRT_NOBODY)
-        return GSRT_OK;
-    const gsrt_scenario_device *declared = device_of(r->scenario, gsrt_node_rank(r->node));
-    uint32_t threads =
-        declared != NULL && declared->thread_count > 0 ? declared->thread_count : r->scenario->thread_count;
-    gsrt_status status = GSRT_OK;
-    if (declared != NULL && declared->profile != NULL)
-        status = gsrt_profile_open(declared->profile, &r->profile, diag);
-    if (status == GSRT_OK && (!r->options.is_twin || r->options.is_numeric))
-        status = create_device(r, threads, diag);
-    if (status != GSRT_OK)
-        return status;
-    gsrt_device_actor_options actor = {
-        .device = r->device, .bridge = &r->bridge, .is_twin = r->options.is_twin, .model = model_of(r, threads)};
-    r->parts.device = r->device;
-    status = gsrt_device_actor_start(r->node, &actor);
-    if (status == GSRT_OK)
-        r->device_actor = gsrt_role_resolve(r->node, role_of_device(r));
-    return status;
-}
-
 /* ---- the account ---- */
 
 void gsrt_rank_read_facts(const gsrt_rank *r, gsrt_msg_facts *out)
@@ -112,8 +34,8 @@ void gsrt_rank_read_facts(const gsrt_rank *r, gsrt_msg_facts *out)
     gsrt_device_facts device = {.kind = "none", .name = "none"};
     gsrt_replica_facts replica = {0};
     gsrt_node_read_facts(r->node, &node);
-    if (r->device != NULL)
-        gsrt_device_read_facts(r->device, &device);
+    if (r->device.device != NULL)
+        gsrt_device_read_facts(r->device.device, &device);
     if (r->replica != NULL)
         gsrt_replica_read_facts(r->replica, &replica);
     const gsrt_region_facts *region = &r->region_facts;
@@ -123,7 +45,7 @@ void gsrt_rank_read_facts(const gsrt_rank *r, gsrt_msg_facts *out)
                             .has_role = r->has_role,
                             .stage = r->stage,
                             .member = r->member,
-                            .isa = gsrt_span_of_text(r->device == NULL ? "none" : gsrt_isa_name(device.isa)),
+                            .isa = gsrt_span_of_text(r->device.device == NULL ? "none" : gsrt_isa_name(device.isa)),
                             .threads = device.thread_count,
                             .weight_touched = gsrt_weights_touched_bytes(r->loaded->weights),
                             .weight_share = r->part == NULL ? 0 : r->part->lowered->share_bytes,
@@ -146,7 +68,7 @@ void gsrt_rank_read_facts(const gsrt_rank *r, gsrt_msg_facts *out)
                             .backend_name = gsrt_span_of_text(device.name),
                             .is_simulated = device.is_simulated || !is_real,
                             .busy_ns = is_real ? device.busy_ns : region->busy_ns,
-                            .energy_j = r->profile == NULL ? -1 : device.energy_j,
+                            .energy_j = r->device.profile == NULL ? -1 : device.energy_j,
                             .temperature_c = device.temperature_c};
 }
 
@@ -240,11 +162,12 @@ static gsrt_status on_view(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_view *
     r->drain_call = r->gather_call = 0;
     if (status == GSRT_OK && r->leader == gsrt_node_rank(r->node))
         status = gsrt_timer_start(self, ASK_MS * 1000000ull, r->epoch, NULL);
-    if (status != GSRT_OK || r->device_actor == GSRT_NOBODY)
+    if (status != GSRT_OK || r->device.actor == GSRT_NOBODY)
         return status == GSRT_OK ? say_present(self, r) : status;
-    status = gsrt_role_bind(r->node, role_of_device(r), r->device_actor);
+    status =
+        gsrt_role_bind(r->node, gsrt_address_of_role(GSRT_ROLE_DEVICE, 0, gsrt_node_rank(r->node)), r->device.actor);
     if (status == GSRT_OK)
-        status = gsrt_call(self, r->device_actor, GSRT_KIND_DRAIN, &(gsrt_msg_drain){.epoch = r->epoch}, NULL,
+        status = gsrt_call(self, r->device.actor, GSRT_KIND_DRAIN, &(gsrt_msg_drain){.epoch = r->epoch}, NULL,
                            DRAIN_TIMEOUT_NS, &r->drain_call);
     return status;
 }
@@ -337,16 +260,17 @@ static gsrt_status start_region(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_s
 /* Take the part that the plan gives to this rank, if it gives one. */
 static gsrt_status take_part(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_start *start, gsrt_diag *diag)
 {
-    bool is_first = r->device_actor == GSRT_NOBODY;
+    bool is_first = r->device.actor == GSRT_NOBODY;
     r->has_role = gsrt_plan_role_of(r->plan, gsrt_node_rank(r->node), &r->stage, &r->member);
     r->part = NULL;
     if (!r->has_role) {
         gsrt_parts_rest(&r->parts, NULL);
         return GSRT_OK;
     }
-    gsrt_status status = start_device(r, diag);
+    gsrt_status status = gsrt_rank_device_start(&r->device, r->node, r->scenario, diag);
     if (status == GSRT_OK && is_first)
-        status = gsrt_monitor(self, r->device_actor);
+        status = gsrt_monitor(self, r->device.actor);
+    r->parts.device = r->device.device;
     if (status == GSRT_OK)
         status = gsrt_parts_take(&r->parts, r->plan, r->stage, r->member, &r->part);
     return status == GSRT_OK ? start_region(self, r, start) : status;
@@ -503,7 +427,7 @@ static bool is_fatal(const gsrt_rank *r, const gsrt_message *message)
     if (message->call != 0)
         return (message->call == r->drain_call || message->call == r->gather_call) &&
                ((const gsrt_msg_down *)message->body)->reason != GSRT_EXIT_EPOCH;
-    return subject == r->region || subject == r->gateway || subject == r->device_actor || subject == r->replica_actor;
+    return subject == r->region || subject == r->gateway || subject == r->device.actor || subject == r->replica_actor;
 }
 
 static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
@@ -579,6 +503,7 @@ gsrt_status gsrt_rank_start(gsrt_rank *r, gsrt_node *node, const gsrt_scenario *
                      .loaded = loaded,
                      .node = node,
                      .diag = diag,
+                     .device = {.is_twin = options->is_twin, .is_numeric = options->is_numeric},
                      .parts = {.scenario = scenario, .loaded = loaded}};
     set_directory(r, options->known_directory);
     r->links = calloc(rank_count, sizeof *r->links);
@@ -597,13 +522,12 @@ gsrt_status gsrt_rank_start(gsrt_rank *r, gsrt_node *node, const gsrt_scenario *
 
 void gsrt_rank_stop(gsrt_rank *r)
 {
-    r->device = gsrt_device_free(r->device);
+    gsrt_rank_device_stop(&r->device);
     r->snapshot = gsrt_snapshot_free(r->snapshot);
     r->replica = gsrt_replica_free(r->replica);
     r->holdings = gsrt_holdings_free(r->holdings);
     gsrt_parts_free(&r->parts);
     r->plan = gsrt_plan_free(r->plan);
-    r->profile = gsrt_profile_free(r->profile);
     free(r->links);
     free(r->link_actors);
     free(r->incarnations);

@@ -15,12 +15,11 @@
 #ifndef GSRT_LAUNCH_RANK_H
 #define GSRT_LAUNCH_RANK_H
 
-#include "backends/device_actor.h"
-#include "backends/profile.h"
 #include "ckpt/holdings.h"
 #include "ckpt/replica_actor.h"
 #include "collectives/link_actor.h"
 #include "launch/part.h"
+#include "launch/rank_device.h"
 #include "mailbox/keepers.h"
 #include "model/region_actor.h"
 
@@ -67,10 +66,7 @@ struct gsrt_rank {
     gsrt_parts parts;
     gsrt_part *part; /* NULL: no role */
     /* what stays */
-    gsrt_profile *profile; /* NULL: the CPU itself */
-    gsrt_device *device;   /* NULL: no role yet, or nothing is computed */
-    gsrt_device_bridge bridge;
-    gsrt_address device_actor; /* GSRT_NOBODY: no role yet */
+    gsrt_rank_device device;
     gsrt_region_facts region_facts;
     gsrt_snapshot *snapshot; /* what the view begins from; owned; NULL: nothing */
     gsrt_link_facts *links;  /* [rank_count] */
