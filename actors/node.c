@@ -236,6 +236,12 @@ void gsrt_node_on_join(gsrt_node *node, void (*on_join)(void *arg, uint32_t rank
     node->on_join_arg = arg;
 }
 
+void gsrt_node_on_deaf(gsrt_node *node, void (*on_deaf)(void *arg), void *arg)
+{
+    node->on_deaf = on_deaf;
+    node->on_deaf_arg = arg;
+}
+
 void gsrt_node_set_recorder(gsrt_node *node, const gsrt_node_recorder *recorder)
 {
     node->options.recorder = *recorder;

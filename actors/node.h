@@ -84,6 +84,10 @@ void gsrt_node_set_incarnation(gsrt_node *node, uint32_t rank, uint32_t incarnat
  * (gsrt_node_set_incarnation). */
 void gsrt_node_on_join(gsrt_node *node, void (*on_join)(void *arg, uint32_t rank, uint32_t incarnation), void *arg);
 
+/* Called when the transport has gone deaf (mailbox/transport.h); default (NULL): the node finishes with
+ * GSRT_EXIT_AGAIN, because the next incarnation will hear. */
+void gsrt_node_on_deaf(gsrt_node *node, void (*on_deaf)(void *arg), void *arg);
+
 /* Who is told of the node's messages, events and actions from now on; at first that of its options. Copied. */
 void gsrt_node_set_recorder(gsrt_node *node, const gsrt_node_recorder *recorder);
 /* How many times as long modelled work takes here, >= 1: other than 1 only in the twin (gsrt_twin_slow). */

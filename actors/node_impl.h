@@ -208,6 +208,8 @@ struct gsrt_node {
     void *on_suspect_arg;
     void (*on_join)(void *arg, uint32_t rank, uint32_t incarnation);
     void *on_join_arg;
+    void (*on_deaf)(void *arg);
+    void *on_deaf_arg;
     double slowness;
 
     pthread_mutex_t foreign_lock;

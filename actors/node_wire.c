@@ -495,10 +495,13 @@ static void on_join(void *arg, uint32_t rank, uint32_t incarnation)
         on_writable(node, rank); /* for the letters that have waited for it */
 }
 
-/* The next incarnation will hear. */
 static void on_deaf(void *arg)
 {
-    gsrt_node_finish(arg, GSRT_EXIT_AGAIN);
+    gsrt_node *node = arg;
+    if (node->on_deaf != NULL)
+        node->on_deaf(node->on_deaf_arg);
+    else
+        gsrt_node_finish(node, GSRT_EXIT_AGAIN);
 }
 
 void gsrt__wire_listen(gsrt_node *node)

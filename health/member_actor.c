@@ -55,6 +55,20 @@ static void on_join(void *arg, uint32_t rank, uint32_t incarnation)
     tell(m, GSRT_KIND_JOINED, &(gsrt_msg_joined){.rank = rank, .incarnation = incarnation});
 }
 
+/* The next incarnation will hear. Where the view has no other member there is nobody whom it could join: then this one
+ * goes on to the end, and takes nobody in. */
+static void on_deaf(void *arg)
+{
+    gsrt_member *m = arg;
+    const gsrt_membership_view *view = gsrt_membership_installed(m->machine);
+    uint32_t others = 0;
+    for (uint32_t rank = 0; rank < view->rank_count; rank++)
+        others += rank != gsrt_node_rank(m->node) && view->incarnations[rank] != GSRT_NOT_A_MEMBER;
+    m->is_deaf = view->epoch != 0 && others == 0;
+    if (!m->is_deaf)
+        gsrt_node_finish(m->node, GSRT_EXIT_AGAIN);
+}
+
 static void on_word(void *arg, const gsrt_keeper_word *word)
 {
     tell(arg, GSRT_KIND_WORD,
@@ -290,8 +304,8 @@ static void on_message(gsrt_actor *self, gsrt_member *m, const gsrt_msg_membersh
 static void ask_to_join(gsrt_actor *self, gsrt_member *m, uint32_t rank, uint32_t incarnation)
 {
     uint64_t now = gsrt_now_ns(self), until_ns = hold_until_ns(m, now);
-    if (incarnation != m->incarnations[rank])
-        return; /* a later one has come meanwhile */
+    if (incarnation != m->incarnations[rank] || m->is_deaf)
+        return; /* a later one has come meanwhile; or it would never be heard */
     if (until_ns != 0) {
         if (gsrt_timer_start(self, until_ns - now, TIMER_JOIN + (uint64_t)rank * TIMER_COUNT, NULL) != GSRT_OK)
             gsrt_exit(self, GSRT_EXIT_CRASH);
@@ -422,6 +436,7 @@ gsrt_status gsrt_member_start(gsrt_member *m, gsrt_node *node, const gsrt_member
         return status;
     gsrt_node_on_suspect(node, on_suspect, m);
     gsrt_node_on_join(node, on_join, m);
+    gsrt_node_on_deaf(node, on_deaf, m);
     if (options->keepers != NULL)
         gsrt_keepers_listen(options->keepers, &(gsrt_keepers_events){.arg = m,
                                                                      .on_word = on_word,

@@ -56,6 +56,7 @@ typedef struct gsrt_member {
     uint32_t *incarnations;      /* [rank_count] the latest that each rank is known to have */
     uint32_t *joined;            /* [rank_count] the one that its process is connected with, or was last */
     uint64_t installed_ns;       /* when the last view was installed; 0: none was */
+    bool is_deaf;                /* it hears nobody any more, and nobody is there to go on without it */
     bool is_changing;            /* something has happened since that makes another view due, but joins */
     gsrt_phi *phi;               /* scores the silence of the other members */
     gsrt_status suspected_why; /* of the SUSPECT that is being fed: GSRT_EPEER, GSRT_ELINK, GSRT_ECANCELED (it said that
