@@ -13,8 +13,9 @@ enum {
     FLOAT_VECTORS = GSRT_PANEL_OUTPUTS / LANES, /* of a panel */
     FLOAT_ROWS_AT_ONCE = LANES == 8 ? 3 : 8,    /* activations that share a load of weights */
     FLOAT_FILE_ROWS_AT_ONCE = 4,                /* the same from the file's layout */
-    FLOAT_TILE_TOKENS = LANES == 8 ? 6 : 12,    /* of the product of matrices */
-    FLOAT_TILE_OUTPUTS = 2 * LANES,
+    FLOAT_TILE_TOKENS = LANES == 8 ? 3 : 12,    /* of the product of matrices: these by the panel's outputs */
+    FLOAT_TILE_STEPS = LANES == 8 ? 4 : 1,      /* of K that are written out one after the other */
+    FLOAT_PIECE_ELEMENTS = 128,                 /* of K: a panel's widened weights are 16 KiB */
     FLOAT_PREFETCH_BYTES = 4096,
 };
 
@@ -176,9 +177,9 @@ static void float_widen_file(const gsrt_linear_task *task, uint32_t out_first, u
                              float *to)
 {
     gsrt_dtype dtype = task->matrix->dtype;
-    const uint8_t *rows[FLOAT_TILE_OUTPUTS];
-    file_rows(task->matrix, out_first, FLOAT_TILE_OUTPUTS, k_first, rows);
-    for (int g = 0; g < FLOAT_TILE_OUTPUTS / 8; g++) {
+    const uint8_t *rows[GSRT_PANEL_OUTPUTS];
+    file_rows(task->matrix, out_first, GSRT_PANEL_OUTPUTS, k_first, rows);
+    for (int g = 0; g < GSRT_PANEL_OUTPUTS / 8; g++) {
         __m256 columns[8];
         for (uint32_t k = 0; k < k_count; k += 8) {
             uint32_t count = k_count - k < 8 ? k_count - k : 8;
@@ -191,7 +192,7 @@ static void float_widen_file(const gsrt_linear_task *task, uint32_t out_first, u
             else
                 file_columns(GSRT_DTYPE_BF16, rows + g * 8, k, columns);
             for (uint32_t i = 0; i < count; i++)
-                _mm256_storeu_ps(to + (size_t)(k + i) * FLOAT_TILE_OUTPUTS + g * 8, columns[i]);
+                _mm256_storeu_ps(to + (size_t)(k + i) * GSRT_PANEL_OUTPUTS + g * 8, columns[i]);
         }
     }
 }
@@ -200,9 +201,8 @@ static inline __attribute__((always_inline)) void float_widen_packed(gsrt_dtype 
                                                                      uint32_t k_count, float *to)
 {
     const size_t bytes = dtype == GSRT_DTYPE_F32 ? 4 : 2;
-    for (uint32_t k = 0; k < k_count; k++, w += GSRT_PANEL_OUTPUTS * bytes, to += FLOAT_TILE_OUTPUTS)
-        for (int v = 0; v < 2; v++)
-            lanes_store(to + v * LANES, lanes_load_weights(dtype, w + (size_t)v * LANES * bytes));
+    for (size_t i = 0; i < (size_t)k_count * GSRT_PANEL_OUTPUTS; i += LANES)
+        lanes_store(to + i, lanes_load_weights(dtype, w + i * bytes));
 }
 
 static void float_widen(const gsrt_linear_task *task, uint32_t out_first, uint32_t k_first, uint32_t k_count,
@@ -213,9 +213,8 @@ static void float_widen(const gsrt_linear_task *task, uint32_t out_first, uint32
         float_widen_file(task, out_first, k_first, k_count, floats);
         return;
     }
-    size_t bytes = gsrt_dtype_block_bytes(task->matrix->dtype);
     const uint8_t *w = task->packed + out_first / GSRT_PANEL_OUTPUTS * float_panel_bytes(task->matrix) +
-                       ((size_t)k_first * GSRT_PANEL_OUTPUTS + out_first % GSRT_PANEL_OUTPUTS) * bytes;
+                       (size_t)k_first * GSRT_PANEL_OUTPUTS * gsrt_dtype_block_bytes(task->matrix->dtype);
     if (task->matrix->dtype == GSRT_DTYPE_F32)
         float_widen_packed(GSRT_DTYPE_F32, w, k_count, floats);
     else if (task->matrix->dtype == GSRT_DTYPE_F16)
@@ -224,43 +223,62 @@ static void float_widen(const gsrt_linear_task *task, uint32_t out_first, uint32
         float_widen_packed(GSRT_DTYPE_BF16, w, k_count, floats);
 }
 
-static void float_tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count, const gemm_sums *sums)
+/* One k. The shorter side is held in registers while the other passes: so that both fit beside the sums, and with the
+ * fewest instructions for each multiply-add, because two threads of a core share what it can decode and issue. */
+static inline __attribute__((always_inline)) void float_step(const float *w, const float *x,
+                                                             lanes acc[FLOAT_TILE_TOKENS][FLOAT_VECTORS])
 {
-    enum { T = FLOAT_TILE_TOKENS };
-    const float *w = (const float *)(const void *)w_bytes, *x = (const float *)(const void *)x_bytes;
-    lanes acc[T][2];
+    enum { T = FLOAT_TILE_TOKENS, V = FLOAT_VECTORS, HELD = T < V ? T : V };
+    lanes held[HELD];
 #pragma GCC unroll 16
-    for (int t = 0; t < T; t++)
-        for (int v = 0; v < 2; v++)
-            acc[t][v] = sums->is_first ? lanes_set1(0.0f) : lanes_load(sums->at + t * FLOAT_TILE_OUTPUTS + v * LANES);
-    for (uint32_t k = 0; k < count; k++, w += FLOAT_TILE_OUTPUTS, x += T) {
-        lanes w0 = lanes_load(w), w1 = lanes_load(w + LANES);
+    for (int i = 0; i < HELD; i++)
+        held[i] = T < V ? lanes_set1(x[i]) : lanes_load(w + i * LANES);
 #pragma GCC unroll 16
-        for (int t = 0; t < T; t++) {
-            lanes value = lanes_set1(x[t]);
-            acc[t][0] = lanes_fma(w0, value, acc[t][0]);
-            acc[t][1] = lanes_fma(w1, value, acc[t][1]);
+    for (int i = 0; i < (T < V ? V : T); i++) {
+        lanes passing = T < V ? lanes_load(w + i * LANES) : lanes_set1(x[i]);
+#pragma GCC unroll 16
+        for (int j = 0; j < HELD; j++) {
+            lanes *sum = T < V ? &acc[j][i] : &acc[i][j];
+            *sum = lanes_fma(held[j], passing, *sum);
         }
     }
+}
+
+static void float_tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count, const gemm_sums *sums)
+{
+    enum { T = FLOAT_TILE_TOKENS, V = FLOAT_VECTORS };
+    const float *w = (const float *)(const void *)w_bytes, *x = (const float *)(const void *)x_bytes;
+    lanes acc[T][V];
+#pragma GCC unroll 16
+    for (int t = 0; t < T; t++)
+#pragma GCC unroll 16
+        for (int v = 0; v < V; v++)
+            acc[t][v] = sums->is_first ? lanes_set1(0.0f) : lanes_load(sums->at + (t * V + v) * LANES);
+#pragma GCC unroll FLOAT_TILE_STEPS
+    for (uint32_t k = 0; k < count; k++, w += GSRT_PANEL_OUTPUTS, x += T)
+        float_step(w, x, acc);
     float *to = sums->at;
     for (uint32_t i = 0; i < sums->merge_count; i++) {
         to -= sums->level_floats;
 #pragma GCC unroll 16
         for (int t = 0; t < T; t++)
-            for (int v = 0; v < 2; v++)
-                acc[t][v] = lanes_add(lanes_load(to + t * FLOAT_TILE_OUTPUTS + v * LANES), acc[t][v]);
+#pragma GCC unroll 16
+            for (int v = 0; v < V; v++)
+                acc[t][v] = lanes_add(lanes_load(to + (t * V + v) * LANES), acc[t][v]);
     }
 #pragma GCC unroll 16
     for (int t = 0; t < T; t++)
-        for (int v = 0; v < 2; v++)
-            lanes_store(to + t * FLOAT_TILE_OUTPUTS + v * LANES, acc[t][v]);
+#pragma GCC unroll 16
+        for (int v = 0; v < V; v++)
+            lanes_store(to + (t * V + v) * LANES, acc[t][v]);
 }
 
 static const gemm_ops float_gemm = {
     .tile_tokens = FLOAT_TILE_TOKENS,
-    .tile_outputs = FLOAT_TILE_OUTPUTS,
+    .tile_outputs = GSRT_PANEL_OUTPUTS,
+    .piece_elements = FLOAT_PIECE_ELEMENTS,
     .unit = 1,
-    .w_unit_bytes = FLOAT_TILE_OUTPUTS * sizeof(float),
+    .w_unit_bytes = GSRT_PANEL_OUTPUTS * sizeof(float),
     .x_unit_bytes = FLOAT_TILE_TOKENS * sizeof(float),
     .widen = float_widen,
     .tile = float_tile,
@@ -285,9 +303,9 @@ static size_t float_scratch_bytes(const gsrt_linear_task *task)
 static void float_prepare(const gsrt_linear_task *task, uint32_t row_first, uint32_t row_end)
 {
     enum { T = FLOAT_TILE_TOKENS };
-    for (uint32_t k = 0, k_end; k < task->matrix->k_count; k = k_end) {
-        k_end = gemm_piece_end(task, k);
-        for (uint32_t row = row_first; row < row_end; row++) {
+    for (uint32_t row = row_first; row < row_end; row++)
+        for (uint32_t k = 0, k_end; k < task->matrix->k_count; k = k_end) {
+            k_end = gemm_piece_end(&float_gemm, task, k);
             const float *x = float_x(task, row) + k;
             float *to = (float *)(void *)gemm_prepared(&float_gemm, task, k, k_end, row / T) + row % T;
             for (uint32_t i = 0; i < k_end - k; i++)
@@ -298,7 +316,6 @@ static void float_prepare(const gsrt_linear_task *task, uint32_t row_first, uint
                 for (uint32_t i = 0; i < k_end - k; i++)
                     to[(size_t)i * T + pad] = 0.0f;
         }
-    }
 }
 
 static void float_linear(const gsrt_linear_task *task, uint32_t out_first, uint32_t out_end, uint8_t *scratch)

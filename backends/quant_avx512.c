@@ -246,6 +246,7 @@ static void tile(const uint8_t *w_bytes, const uint8_t *x_bytes, uint32_t count,
 static const gemm_ops products = {
     .tile_tokens = TILE_TOKENS,
     .tile_outputs = TILE_OUTPUTS,
+    .piece_elements = 256,
     .unit = 32,
     .w_unit_bytes = sizeof(w_block),
     .x_unit_bytes = sizeof(x_block),
@@ -308,7 +309,7 @@ static void prepare(const gsrt_linear_task *task, uint32_t row_first, uint32_t r
         return;
     }
     for (uint32_t k = 0, k_end; k < task->matrix->k_count; k = k_end) {
-        k_end = gemm_piece_end(task, k);
+        k_end = gemm_piece_end(&products, task, k);
         for (uint32_t row = row_first; row < row_end; row++)
             prepare_piece(task, row, k / 32, k_end / 32);
     }
