@@ -1,5 +1,6 @@
 #include "backends/exec_impl.h"
 #include "backends/oracle.h"
+#include "backends/pages.h"
 #include "backends/rope.h"
 #include "backends/sampling.h"
 
@@ -22,8 +23,8 @@ gsrt_exec *gsrt__exec_free(gsrt_exec *exec)
 {
     if (exec == NULL)
         return NULL;
-    free(exec->shared.data);
-    free(exec->threads.data);
+    gsrt__pages_free(exec->shared.data, exec->shared.bytes);
+    gsrt__pages_free(exec->threads.data, exec->threads.bytes);
     free(exec);
     return NULL;
 }
@@ -31,9 +32,9 @@ gsrt_exec *gsrt__exec_free(gsrt_exec *exec)
 static uint8_t *grow(gsrt_scratch *scratch, size_t bytes)
 {
     if (bytes > scratch->bytes || scratch->data == NULL) {
-        free(scratch->data);
+        gsrt__pages_free(scratch->data, scratch->bytes);
         scratch->bytes = (bytes + 4095) / 4096 * 4096 + 4096;
-        scratch->data = aligned_alloc(4096, scratch->bytes);
+        scratch->data = gsrt__pages_create(scratch->bytes);
         if (scratch->data == NULL)
             scratch->bytes = 0;
     }

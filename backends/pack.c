@@ -1,38 +1,16 @@
 #include "backends/pack.h"
+#include "backends/pages.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-
-enum { HUGE_BYTES = 2 << 20 };
 
 static struct gsrt_packed *packed_free(struct gsrt_packed *packed)
 {
     if (packed == NULL)
         return NULL;
-    if (packed->mapped_bytes > 0)
-        munmap(packed->data, packed->mapped_bytes);
-    else
-        free(packed->data);
+    gsrt__pages_free(packed->data, packed->bytes);
     free(packed);
     return NULL;
-}
-
-/* Large ones are mapped at a huge page's boundary, so that they can have huge pages throughout. */
-static uint8_t *map_huge(size_t bytes, size_t *out_mapped_bytes)
-{
-    size_t rounded = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
-    uint8_t *at = mmap(NULL, rounded + HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED)
-        return NULL;
-    size_t skip = (HUGE_BYTES - (uintptr_t)at % HUGE_BYTES) % HUGE_BYTES;
-    if (skip > 0)
-        munmap(at, skip);
-    if (HUGE_BYTES - skip > 0)
-        munmap(at + skip + rounded, HUGE_BYTES - skip);
-    (void)madvise(at + skip, rounded, MADV_HUGEPAGE); /* a wish: without it only the speed differs */
-    *out_mapped_bytes = rounded;
-    return at + skip;
 }
 
 static struct gsrt_packed *packed_create(gsrt_isa isa, size_t bytes)
@@ -42,10 +20,7 @@ static struct gsrt_packed *packed_create(gsrt_isa isa, size_t bytes)
         return NULL;
     packed->isa = isa;
     packed->bytes = bytes;
-    if (bytes >= HUGE_BYTES)
-        packed->data = map_huge(bytes, &packed->mapped_bytes);
-    else
-        packed->data = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    packed->data = gsrt__pages_create(bytes);
     return packed->data == NULL ? packed_free(packed) : packed;
 }
 

@@ -9,8 +9,7 @@
 struct gsrt_packed {
     gsrt_isa isa;
     size_t bytes;
-    size_t mapped_bytes; /* 0: from the heap */
-    uint8_t *data;       /* owned; 64-byte aligned, huge pages where large */
+    uint8_t *data; /* owned; gsrt__pages_create */
 };
 
 /* One matrix while it is being packed. */

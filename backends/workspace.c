@@ -1,5 +1,6 @@
 /* The memory of a program's slots, and what a job costs. */
 #include "backends/numerics.h"
+#include "backends/pages.h"
 #include "backends/program.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@ struct gsrt_workspace {
     uint32_t slot_count;
     uint32_t rows_max;
     size_t bytes;
-    uint8_t *memory;  /* owned; 64-byte aligned */
+    uint8_t *memory;  /* owned; gsrt__pages_create */
     size_t offsets[]; /* [slot_count] of each slot in memory */
 };
 
@@ -36,7 +37,7 @@ gsrt_workspace *gsrt_workspace_create(const gsrt_program *program, uint32_t rows
             return gsrt_workspace_free(workspace);
     }
     workspace->bytes = bytes;
-    workspace->memory = aligned_alloc(64, bytes == 0 ? 64 : bytes);
+    workspace->memory = gsrt__pages_create(bytes);
     if (workspace->memory == NULL)
         return gsrt_workspace_free(workspace);
     memset(workspace->memory, 0, bytes);
@@ -47,7 +48,7 @@ gsrt_workspace *gsrt_workspace_free(gsrt_workspace *workspace)
 {
     if (workspace == NULL)
         return NULL;
-    free(workspace->memory);
+    gsrt__pages_free(workspace->memory, workspace->bytes);
     free(workspace);
     return NULL;
 }
