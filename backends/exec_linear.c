@@ -25,12 +25,12 @@ static void compute_panels(void *arg, uint32_t thread, uint32_t first, uint32_t 
     run->ops->linear(&run->task, first * GSRT_PANEL_OUTPUTS, out_end, gsrt__exec_thread(run->exec, thread));
 }
 
-/* Panels that a thread takes at a time: enough grains for a fair end, large enough for the kernels' own blocking. */
+/* The fewest panels that a thread takes: products of matrices work on groups of 64 outputs; fewer rows are one stream
+ * of weights, which should be long. */
 static uint32_t panel_grain(const gsrt_exec *exec, uint32_t panel_count, uint32_t row_count)
 {
-    uint32_t grain = panel_count / (exec->thread_count * 8);
-    uint32_t aim = row_count >= 16 ? 4 : 1; /* products of matrices work on 128 outputs */
-    return grain < aim ? aim : grain / aim * aim;
+    uint32_t grain = row_count >= 16 ? 2 : panel_count / (exec->thread_count * 8);
+    return grain == 0 ? 1 : grain;
 }
 
 gsrt_status gsrt__exec_linear(gsrt_exec *exec, const gsrt_job *job, const gsrt_instr *instr)

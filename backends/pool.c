@@ -70,15 +70,25 @@ uint32_t gsrt__gate_add(gsrt_gate *gate, uint32_t value)
     return sum;
 }
 
+/* What a thread takes of the items left: large pieces first, the last ones a grain, so that threads end together. */
+static uint32_t share_of(const gsrt_pool *pool, uint32_t left)
+{
+    uint32_t share = left / ((pool->worker_count + 1) * 4) / pool->grain * pool->grain;
+    share = share < pool->grain ? pool->grain : share;
+    return share < left ? share : left;
+}
+
 static void take_items(gsrt_pool *pool, uint32_t thread)
 {
     assert(gsrt_mxcsr_is_canonical());
-    for (;;) {
-        uint32_t first = atomic_fetch_add_explicit(&pool->next, pool->grain, memory_order_relaxed);
-        if (first >= pool->item_count)
-            return;
-        uint32_t left = pool->item_count - first;
-        pool->fn(pool->arg, thread, first, first + (left < pool->grain ? left : pool->grain));
+    uint32_t first = atomic_load_explicit(&pool->next, memory_order_relaxed);
+    while (first < pool->item_count) {
+        uint32_t count = share_of(pool, pool->item_count - first);
+        if (atomic_compare_exchange_weak_explicit(&pool->next, &first, first + count, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
+            pool->fn(pool->arg, thread, first, first + count);
+            first = atomic_load_explicit(&pool->next, memory_order_relaxed);
+        }
     }
 }
 

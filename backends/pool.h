@@ -28,7 +28,8 @@ typedef struct gsrt_pool_options {
 gsrt_pool *gsrt__pool_create(const gsrt_pool_options *options);
 gsrt_pool *gsrt__pool_free(gsrt_pool *pool);
 
-/* Run fn over items [0, item_count) in grains of `grain` (at least 1), and wait for all. Leader only. */
+/* Run fn over items [0, item_count) in whole multiples of `grain` (at least 1; only the last piece may be less), and
+ * wait for all. Leader only. */
 void gsrt__pool_run(gsrt_pool *pool, gsrt_pool_fn *fn, void *arg, uint32_t item_count, uint32_t grain);
 uint32_t gsrt__pool_thread_count(const gsrt_pool *pool);
 
