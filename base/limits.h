@@ -91,6 +91,7 @@
 #define GSRT_FLEET_LINK_NAME_BYTES_MAX 200 /* of a link: two parts, and "->" between them */
 #define GSRT_FLEET_PRINT_BYTES_MAX (64u << 20)
 #define GSRT_FLEET_ARENA_BYTES_MAX (256u << 20) /* an inventory, resolved */
+#define GSRT_DEPLOYMENT_BYTES_MAX (64u << 20)   /* a deployment: pools, stages, members */
 #define GSRT_FINDING_COUNT_MAX 1000             /* findings that are kept; later ones are counted */
 
 /* incidents */

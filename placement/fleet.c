@@ -78,7 +78,7 @@ uint32_t gsrt_fleet_link_named(const gsrt_fleet *fleet, const char *name)
     return gsrt__fleet_named(fleet->links, fleet->link_count, sizeof *fleet->links, name);
 }
 
-gsrt_quantity gsrt_part_rate(const gsrt_part *part, gsrt_op_class class, gsrt_format format)
+gsrt_quantity gsrt_part_rate(const gsrt_part *part, gsrt_rate_class class, gsrt_format format)
 {
     return part->rates == NULL ? (gsrt_quantity){0} : part->rates[(size_t) class * GSRT_FORMAT_COUNT + format];
 }

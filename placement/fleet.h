@@ -73,12 +73,12 @@ typedef enum gsrt_tier {
 } gsrt_tier;
 
 /* What an engine does at a rate of its own. */
-typedef enum gsrt_op_class {
+typedef enum gsrt_rate_class {
     GSRT_CLASS_MATMUL,    /* products of matrices, in whatever unit is fastest */
     GSRT_CLASS_ATTENTION, /* the products of attention, where they differ */
     GSRT_CLASS_VECTOR,    /* elementwise work, norms, softmax */
     GSRT_CLASS_COUNT,
-} gsrt_op_class;
+} gsrt_rate_class;
 
 /* The number format of the inputs of such work. */
 typedef enum gsrt_format {
@@ -230,7 +230,7 @@ uint32_t gsrt_fleet_part_named(const gsrt_fleet *fleet, const char *name);
 uint32_t gsrt_fleet_link_named(const gsrt_fleet *fleet, const char *name);
 
 /* The rate of an engine, in op/s; unknown where nobody stated it. */
-gsrt_quantity gsrt_part_rate(const gsrt_part *part, gsrt_op_class class, gsrt_format format);
+gsrt_quantity gsrt_part_rate(const gsrt_part *part, gsrt_rate_class class, gsrt_format format);
 
 /* The closest place that holds both; GSRT_FLEET_NONE: only the fleet does. */
 uint32_t gsrt_fleet_common_place(const gsrt_fleet *fleet, uint32_t part, uint32_t other_part);
@@ -246,7 +246,7 @@ uint64_t gsrt_fleet_peers(const gsrt_fleet *fleet, uint32_t link, uint64_t from,
 const char *gsrt_place_kind_word(gsrt_place_kind kind);
 const char *gsrt_part_kind_word(gsrt_part_kind kind);
 const char *gsrt_tier_word(gsrt_tier tier);
-const char *gsrt_op_class_word(gsrt_op_class class);
+const char *gsrt_rate_class_word(gsrt_rate_class class);
 const char *gsrt_format_word(gsrt_format format);
 const char *gsrt_link_kind_word(gsrt_link_kind kind);
 const char *gsrt_collective_word(gsrt_collective collective);

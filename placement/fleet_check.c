@@ -103,7 +103,7 @@ static void check_rates(gsrt__checker *c, const gsrt_part *part)
     bool is_any_known = false;
     for (size_t class = 0; class < GSRT_CLASS_COUNT; class ++) {
         for (size_t format = 0; format < GSRT_FORMAT_COUNT; format++) {
-            gsrt_quantity rate = gsrt_part_rate(part, (gsrt_op_class) class, (gsrt_format)format);
+            gsrt_quantity rate = gsrt_part_rate(part, (gsrt_rate_class) class, (gsrt_format)format);
             if (!rate.is_known)
                 continue;
             is_any_known = true;
@@ -197,7 +197,7 @@ static gsrt_quantity claim_of(const gsrt__checker *c, const gsrt_measurement *m,
         size_t class = i / GSRT_FORMAT_COUNT, len = strlen(gsrt__class_words[class]);
         if (strncmp(m->property, gsrt__class_words[class], len) == 0 && m->property[len] == '.' &&
             strcmp(gsrt__format_words[i % GSRT_FORMAT_COUNT], format) == 0)
-            return gsrt_part_rate(part, (gsrt_op_class) class, (gsrt_format)(i % GSRT_FORMAT_COUNT));
+            return gsrt_part_rate(part, (gsrt_rate_class) class, (gsrt_format)(i % GSRT_FORMAT_COUNT));
     }
     return (gsrt_quantity){0};
 }

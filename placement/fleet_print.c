@@ -137,7 +137,7 @@ static void put_rates(printer *p, const gsrt_part *part)
     for (size_t c = 0; c < GSRT_CLASS_COUNT; c++) {
         bool is_class_begun = false;
         for (size_t f = 0; f < GSRT_FORMAT_COUNT; f++) {
-            gsrt_quantity rate = gsrt_part_rate(part, (gsrt_op_class)c, (gsrt_format)f);
+            gsrt_quantity rate = gsrt_part_rate(part, (gsrt_rate_class)c, (gsrt_format)f);
             if (!rate.is_known)
                 continue;
             put(p, is_begun ? "" : "    rates:\n");

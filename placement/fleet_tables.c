@@ -107,7 +107,7 @@ const char *gsrt_tier_word(gsrt_tier tier)
     return gsrt__tier_words[tier];
 }
 
-const char *gsrt_op_class_word(gsrt_op_class class)
+const char *gsrt_rate_class_word(gsrt_rate_class class)
 {
     return gsrt__class_words[class];
 }
