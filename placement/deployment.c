@@ -3,6 +3,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the inputs of a region's products are in the canonical arithmetic (docs/numerics.md), its matrices as given. */
+static gsrt_format canonical_format(const gsrt_workload *workload, uint32_t region)
+{
+    if (workload->ops == NULL) /* of a copy: overwritten */
+        return GSRT_FORMAT_F32;
+    const gsrt_region *r = &workload->regions[region];
+    for (uint32_t i = r->op_first; i < r->op_first + r->op_count; i++) {
+        const gsrt_op *op = &workload->ops[i];
+        if (op->kind != GSRT_OP_LINEAR && op->kind != GSRT_OP_LOGITS && op->kind != GSRT_OP_EXPERT_LINEAR)
+            continue;
+        gsrt_dtype dtype = workload->tensors[op->tensor].dtype;
+        if (dtype == GSRT_DTYPE_Q8_0 || dtype == GSRT_DTYPE_Q4_0)
+            return GSRT_FORMAT_I8;
+    }
+    return GSRT_FORMAT_F32;
+}
+
 gsrt_deployment *gsrt_deployment_create(const gsrt_workload *workload, uint32_t pool_count)
 {
     gsrt_deployment *d = calloc(1, sizeof *d);
@@ -16,7 +33,8 @@ gsrt_deployment *gsrt_deployment_create(const gsrt_workload *workload, uint32_t 
     d->pool_count = pool_count;
     d->region_count = workload->region_count;
     for (uint32_t i = 0; i < d->region_count; i++)
-        d->choices[i] = (gsrt_region_choice){.weights_are_as_given = true, .state_is_as_given = true};
+        d->choices[i] = (gsrt_region_choice){
+            .weights_are_as_given = true, .state_is_as_given = true, .compute = canonical_format(workload, i)};
     return d;
 }
 

@@ -1,12 +1,12 @@
 #include "placement/objective.h"
 
-typedef struct measure {
+typedef struct row {
     const char *word;
     gsrt_dimension dimension;
     bool is_maximised;
-} measure;
+} row;
 
-static const measure measures[GSRT_MEASURE_COUNT] = {
+static const row measures[GSRT_MEASURE_COUNT] = {
     [GSRT_MEASURE_TTFT] = {"ttft", {.second = 1}, false},
     [GSRT_MEASURE_TPOT] = {"tpot", {.second = 1}, false},
     [GSRT_MEASURE_LATENCY] = {"latency", {.second = 1}, false},

@@ -1,0 +1,235 @@
+/* Predictions for cases in a plain text, one a line, for bench/reality: what the cost model says of configurations that
+ * somebody measured.
+ *
+ *     reality_cases FLEET.yaml CATALOGUE.yaml < cases > predictions
+ *
+ * case        ID CONFIG.json ENGINE WIDTH DATA EXPERTS STAGES ALGORITHM WEIGHTS STATE COMPUTE BATCH CONCURRENCY CHUNK
+ *             PROMPT OUTPUT, separated by blanks. ALGORITHM: a name, or "best": the one that is predicted to be
+ * fastest, as libraries choose by themselves. WEIGHTS, STATE: a dtype, or "given". prediction  ID, then for ttft and
+ * tpot: value lo hi, in s; then fill level of the fullest memory; then what a greedy roofline needs of the workload:
+ * weight bytes, active parameters, KV bytes of a sequence; or ID and "refused" and why.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "model/config_json.h"
+#include "placement/cost.h"
+#include "placement/workload_totals.h"
+
+typedef struct test_case {
+    char id[256], config[1024], engine[128], algorithm[32], weights[32], state[32], compute[32];
+    unsigned width, data, experts, stages, batch, concurrency, chunk;
+    double prompt, output;
+} test_case;
+
+static void fail(const char *what, const char *which)
+{
+    (void)fprintf(stderr, "reality_cases: %s '%s'\n", what, which);
+    exit(2);
+}
+
+static gsrt_span read_whole(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0)
+        fail("could not open", path);
+    long size = ftell(file);
+    uint8_t *bytes = malloc((size_t)size + 1);
+    rewind(file);
+    if (bytes == NULL || fread(bytes, 1, (size_t)size, file) != (size_t)size)
+        fail("could not read", path);
+    (void)fclose(file);
+    return gsrt_span_of(bytes, (size_t)size);
+}
+
+static gsrt_yaml *read_yaml(const char *path)
+{
+    gsrt_diag diag = {0};
+    gsrt_yaml *yaml = NULL;
+    gsrt_span text = read_whole(path);
+    if (gsrt_yaml_parse(text, path, &yaml, &diag) != GSRT_OK)
+        fail("cannot read", diag.text);
+    free((void *)(uintptr_t)text.data);
+    return yaml;
+}
+
+static gsrt_fleet *read_fleet(const char *path, const char *catalogue)
+{
+    gsrt_fleet *fleet = NULL;
+    gsrt_findings findings;
+    gsrt_yaml *yaml = read_yaml(path), *types = read_yaml(catalogue);
+    gsrt_findings_init(&findings);
+    const gsrt_yaml *catalogues[] = {types};
+    if (gsrt_fleet_read(yaml, catalogues, 1, &findings, &fleet) != GSRT_OK)
+        fail("no fleet in", path);
+    gsrt_findings_fini(&findings);
+    (void)gsrt_yaml_free(yaml);
+    (void)gsrt_yaml_free(types);
+    return fleet;
+}
+
+static gsrt_workload *read_workload(const char *path)
+{
+    gsrt_diag diag = {0};
+    gsrt_config_report report;
+    gsrt_workload *workload = NULL;
+    gsrt_span json = read_whole(path);
+    gsrt_config_report_init(&report);
+    if (gsrt_import_config(json, path, &workload, &report, &diag) != GSRT_OK)
+        workload = NULL;
+    gsrt_config_report_fini(&report);
+    free((void *)(uintptr_t)json.data);
+    return workload;
+}
+
+static gsrt_dtype dtype_named(const char *name)
+{
+    static const gsrt_dtype all[] = {GSRT_DTYPE_F32,  GSRT_DTYPE_F16,   GSRT_DTYPE_Q4_0,    GSRT_DTYPE_Q8_0,
+                                     GSRT_DTYPE_BF16, GSRT_DTYPE_MXFP4, GSRT_DTYPE_F8_E4M3, GSRT_DTYPE_NVFP4};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (strcmp(gsrt_dtype_name(all[i]), name) == 0)
+            return all[i];
+    }
+    fail("no such dtype", name);
+    return GSRT_DTYPE_F32;
+}
+
+static gsrt_format format_named(const char *name)
+{
+    for (gsrt_format format = 0; format < GSRT_FORMAT_COUNT; format++) {
+        if (strcmp(gsrt_format_word(format), name) == 0)
+            return format;
+    }
+    fail("no such format", name);
+    return GSRT_FORMAT_F32;
+}
+
+static gsrt_deployment *deployment_of(const test_case *t, const gsrt_workload *w, const gsrt_fleet *fleet)
+{
+    gsrt_deployment *d = gsrt_deployment_create(w, 1);
+    if (d == NULL || gsrt_deployment_add_stages(d, 0, t->stages) != GSRT_OK)
+        fail("no memory for", t->id);
+    gsrt_deployment_pool *pool = &d->pools[0];
+    pool->phases = GSRT_PHASE_PREFILL | GSRT_PHASE_DECODE;
+    pool->replica_count = 1;
+    pool->batch_max = t->batch;
+    pool->prefill_tokens = t->chunk;
+    d->context_max = (uint32_t)(t->prompt + t->output);
+    for (uint32_t s = 0; s < t->stages; s++) {
+        gsrt_deployment_stage *stage = &pool->stages[s];
+        if (gsrt_deployment_add_members(d, 0, s, 1) != GSRT_OK)
+            fail("no memory for", t->id);
+        stage->layer_first = w->layer_count * s / t->stages;
+        stage->layer_last = w->layer_count * (s + 1) / t->stages - 1;
+        stage->data_width = t->data;
+        stage->expert_width = t->experts;
+        stage->members[0] = (gsrt_deployment_members){.part = gsrt_fleet_part_named(fleet, t->engine),
+                                                      .instance_first = (uint64_t)s * t->width,
+                                                      .instance_count = t->width,
+                                                      .block_replicas = 1,
+                                                      .share = 1};
+        if (stage->members[0].part == GSRT_FLEET_NONE)
+            fail("no such engine", t->engine);
+    }
+    for (uint32_t r = 0; r < d->region_count; r++) {
+        gsrt_region_choice *choice = &d->choices[r];
+        choice->arithmetic = GSRT_ARITHMETIC_NATIVE;
+        choice->compute = format_named(t->compute);
+        choice->weights_are_as_given = strcmp(t->weights, "given") == 0;
+        choice->state_is_as_given = strcmp(t->state, "given") == 0;
+        if (!choice->weights_are_as_given)
+            choice->weights = dtype_named(t->weights);
+        if (!choice->state_is_as_given)
+            choice->state = dtype_named(t->state);
+        /* embedding and logits are not quantised by the libraries that these were measured with */
+        if (w->regions[r].layer == GSRT_NO_INDEX) {
+            choice->weights_are_as_given = true;
+            choice->compute = GSRT_FORMAT_BF16;
+        }
+    }
+    return d;
+}
+
+/* With one algorithm, or the best. */
+static void predict(const test_case *t, gsrt_deployment *d, const gsrt_cost_question *question, gsrt_cost *out)
+{
+    bool is_set = false;
+    for (gsrt_collective_algorithm a = GSRT_ALGORITHM_NONE; a <= GSRT_ALGORITHM_SWITCH; a++) {
+        bool is_best_of = strcmp(t->algorithm, "best") == 0 && a >= GSRT_ALGORITHM_RING;
+        if (!is_best_of && strcmp(t->algorithm, gsrt_collective_algorithm_name(a)) != 0)
+            continue;
+        gsrt_cost cost;
+        for (uint32_t s = 0; s < t->stages; s++)
+            d->pools[0].stages[s].algorithm = a;
+        if (gsrt_cost_predict(question, NULL, &cost) != GSRT_OK)
+            fail("no memory for", t->id);
+        const gsrt_quantity *now = &cost.values[GSRT_MEASURE_LATENCY][0], *best = &out->values[GSRT_MEASURE_LATENCY][0];
+        if (!is_set || (now->is_known && (!best->is_known || now->value < best->value))) {
+            if (is_set)
+                gsrt_cost_fini(out);
+            *out = cost;
+            is_set = true;
+        } else {
+            gsrt_cost_fini(&cost);
+        }
+    }
+    if (!is_set)
+        fail("no such algorithm", t->algorithm);
+}
+
+static void answer(const test_case *t, const gsrt_workload *w, const gsrt_fleet *fleet,
+                   const gsrt_cost_profile *profile)
+{
+    gsrt_demand demand = {.prompt_tokens = gsrt_quantity_exact(t->prompt, (gsrt_dimension){.token = 1}),
+                          .output_tokens = gsrt_quantity_exact(t->output, (gsrt_dimension){.token = 1}),
+                          .concurrency = t->concurrency};
+    gsrt_cost cost = {0};
+    gsrt_workload_totals totals = {0};
+    gsrt_deployment *d = deployment_of(t, w, fleet);
+    gsrt_cost_question question = {
+        .workload = w, .fleet = fleet, .deployment = d, .demand = &demand, .profile = profile};
+    predict(t, d, &question, &cost);
+    if (gsrt_workload_totals_of(w, &totals) != GSRT_OK)
+        fail("no memory for", t->id);
+    const gsrt_quantity *ttft = &cost.values[GSRT_MEASURE_TTFT][0], *tpot = &cost.values[GSRT_MEASURE_TPOT][0];
+    if (ttft->is_known && tpot->is_known)
+        (void)printf("%s %.9g %.9g %.9g %.9g %.9g %.9g %.6f %.9g %.9g %.9g\n", t->id, ttft->value, ttft->lo, ttft->hi,
+                     tpot->value, tpot->lo, tpot->hi, cost.values[GSRT_MEASURE_MEMORY][0].value,
+                     (double)totals.weight_bytes, (double)totals.parameters_active,
+                     (double)gsrt_workload_state_bytes(w, (uint32_t)(t->prompt + t->output / 2)));
+    else
+        (void)printf("%s refused unknown_quantity\n", t->id);
+    gsrt_cost_fini(&cost);
+    (void)gsrt_deployment_free(d);
+}
+
+int main(int argc, char **argv)
+{
+    test_case t, last = {0};
+    gsrt_workload *workload = NULL;
+    gsrt_cost_profile *profile = NULL;
+    if (argc != 3)
+        fail("usage: reality_cases FLEET.yaml CATALOGUE.yaml < cases, not", argc > 1 ? argv[1] : "");
+    gsrt_fleet *fleet = read_fleet(argv[1], argv[2]);
+    while (scanf("%255s %1023s %127s %u %u %u %u %31s %31s %31s %31s %u %u %u %lf %lf", t.id, t.config, t.engine,
+                 &t.width, &t.data, &t.experts, &t.stages, t.algorithm, t.weights, t.state, t.compute, &t.batch,
+                 &t.concurrency, &t.chunk, &t.prompt, &t.output) == 16) {
+        if (strcmp(t.config, last.config) != 0) {
+            profile = gsrt_cost_profile_free(profile);
+            (void)gsrt_workload_free(workload);
+            workload = read_workload(t.config);
+            profile = workload == NULL ? NULL : gsrt_cost_profile_create(workload, fleet);
+            last = t;
+        }
+        if (workload == NULL)
+            (void)printf("%s refused config\n", t.id);
+        else
+            answer(&t, workload, fleet, profile);
+    }
+    (void)gsrt_cost_profile_free(profile);
+    (void)gsrt_workload_free(workload);
+    (void)gsrt_fleet_free(fleet);
+    return 0;
+}

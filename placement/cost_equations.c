@@ -1,0 +1,658 @@
+/* The registry: every number of a prediction is an input or comes from one of these. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "placement/cost_impl.h"
+
+#define GSRT__SHARED "definition"
+
+double gsrt__power(double x, uint64_t exponent)
+{
+    double result = 1;
+    for (; exponent > 0; exponent >>= 1) {
+        if (exponent & 1)
+            result *= x;
+        x *= x;
+    }
+    return result;
+}
+
+/* ---- what they compute; x are the inputs in the order of the table ---- */
+
+static double sum(const double *x)
+{
+    return x[0] + x[1];
+}
+
+static double larger(const double *x)
+{
+    return fmax(x[0], x[1]);
+}
+
+static double smaller(const double *x)
+{
+    return fmin(x[0], x[1]);
+}
+
+static double times(const double *x)
+{
+    return x[0] == 0 || x[1] == 0 ? 0 : x[0] * x[1];
+}
+
+/* 0 of anything is 0, however slow. */
+static double over(double amount, double rate)
+{
+    return amount == 0 ? 0 : amount / rate;
+}
+
+static double roofline(const double *x)
+{
+    return fmax(over(x[0], x[1] * x[2]), over(x[3], x[4] * x[5]));
+}
+
+static double stream(const double *x)
+{
+    return over(x[0], x[1] * x[2]);
+}
+
+static double contention(const double *x)
+{
+    return fmin(x[0], x[1] / x[2]);
+}
+
+/* Dynamic power rises with the clock between linearly and cubed: here the square. */
+static double throttle(const double *x)
+{
+    return fmin(1, sqrt(fmax(0, x[0]) / x[1]));
+}
+
+static double send(const double *x)
+{
+    return x[0] * (x[1] + over(x[2], x[3] * x[4]));
+}
+
+static double gather(const double *x)
+{
+    return x[0] * (x[1] + over(x[2] * (1 - 1 / x[5]), x[3] * x[4]));
+}
+
+static double ring(const double *x)
+{
+    return x[0] * (2 * (x[5] - 1) * x[1] + over(2 * x[2] * (1 - 1 / x[5]), x[3] * x[4]));
+}
+
+/* Two rounds, each member with all others at once: of sums, then of what they amount to. */
+static double subtrees(const double *x)
+{
+    return x[0] * (2 * x[1] + over(2 * x[2] * (1 - 1 / x[5]), x[3] * x[4]));
+}
+
+/* Levels of a binary tree over `width`. */
+static double levels(double width)
+{
+    double count = 0;
+    for (double reach = 1; reach < width; reach *= 2)
+        count++;
+    return count;
+}
+
+static double tree(const double *x)
+{
+    return x[0] * (2 * levels(x[5]) * x[1] + over(2 * x[2], x[3] * x[4]));
+}
+
+static double in_switch(const double *x)
+{
+    return x[0] * (2 * x[1] + over(x[2], x[3] * x[4]));
+}
+
+static double overlap(const double *x)
+{
+    return fmax(x[0], x[1]) + x[2] * fmin(x[0], x[1]);
+}
+
+static double pipeline_fill(const double *x)
+{
+    return x[0] + (x[2] - 1) * x[1];
+}
+
+static double stalled(const double *x)
+{
+    return x[0] + x[1] * x[2] * (1 - x[4] / 2) / x[3];
+}
+
+static double closed_rate(const double *x)
+{
+    return x[0] / (x[0] * x[1] + x[2] * x[3]);
+}
+
+/* Waiting for the prefills of others: between a random arrival (x[2] of the time one is running) and all at once. */
+static double burst(const double *x)
+{
+    double busy = fmin(x[2], 0.999), random = fmin(busy * x[1] / (2 * (1 - busy)), (x[0] - 1) * x[1]);
+    return random + x[3] * fmax(0, x[4] * (x[0] - 1) * x[1] - random);
+}
+
+/* Mean waiting of M/G/1, times what makes it a percentile of an exponential tail. */
+static double queue(const double *x)
+{
+    double busy = x[0] * x[1];
+    return busy >= 1 ? GSRT_COST_NEVER_S : fmin(GSRT_COST_NEVER_S, x[3] * busy * x[1] * (1 + x[2]) / (2 * (1 - busy)));
+}
+
+/* M/M/c by Sakasegawa's approximation, the exponent between whole numbers by a straight line. */
+static double slot_queue(const double *x)
+{
+    double slots = x[2], busy = x[0] * x[1] / slots;
+    if (busy >= 1)
+        return GSRT_COST_NEVER_S;
+    double exponent = sqrt(2 * (slots + 1)) - 1, whole = floor(exponent), part = exponent - whole;
+    double power = gsrt__power(busy, (uint64_t)whole);
+    power = power * (1 - part) + power * busy * part;
+    return fmin(GSRT_COST_NEVER_S, x[3] * power * x[1] / (slots * (1 - busy)));
+}
+
+static double latency(const double *x)
+{
+    return x[0] + fmax(0, x[2] - 1) * x[1];
+}
+
+/* 1 + a + a^2 + ... + a^drafted. */
+static double accepted(const double *x)
+{
+    double tokens = 1, power = 1;
+    for (double i = 0; i < x[1]; i++) {
+        power *= x[0];
+        tokens += power;
+    }
+    return tokens;
+}
+
+static double quotient(const double *x)
+{
+    return x[0] == 0 ? 0 : x[0] / x[1];
+}
+
+static double busy_power(const double *x)
+{
+    return fmin(fmax(x[0], x[3]), x[0] + (x[1] - x[0]) * x[2]) * x[4];
+}
+
+static double inverse(const double *x)
+{
+    return 1 / x[0];
+}
+
+static double failures(const double *x)
+{
+    return x[0] / x[1];
+}
+
+static double own_failures(const double *x)
+{
+    return x[0] * (1 - x[2]) / x[1];
+}
+
+/* ---- the table ---- */
+
+#define PLAIN                                                                                                          \
+    {                                                                                                                  \
+        0                                                                                                              \
+    }
+#define SECOND                                                                                                         \
+    {                                                                                                                  \
+        .second = 1                                                                                                    \
+    }
+#define BYTE                                                                                                           \
+    {                                                                                                                  \
+        .byte = 1                                                                                                      \
+    }
+#define OPS                                                                                                            \
+    {                                                                                                                  \
+        .op = 1                                                                                                        \
+    }
+#define PER_SECOND                                                                                                     \
+    {                                                                                                                  \
+        .second = -1                                                                                                   \
+    }
+#define BYTE_RATE                                                                                                      \
+    {                                                                                                                  \
+        .byte = 1, .second = -1                                                                                        \
+    }
+#define OP_RATE                                                                                                        \
+    {                                                                                                                  \
+        .op = 1, .second = -1                                                                                          \
+    }
+#define WATT                                                                                                           \
+    {                                                                                                                  \
+        .joule = 1, .second = -1                                                                                       \
+    }
+#define TOKENS                                                                                                         \
+    {                                                                                                                  \
+        .token = 1                                                                                                     \
+    }
+#define TOKEN_RATE                                                                                                     \
+    {                                                                                                                  \
+        .token = 1, .second = -1                                                                                       \
+    }
+#define MONEY_RATE                                                                                                     \
+    {                                                                                                                  \
+        .dollar = 1, .second = -1                                                                                      \
+    }
+
+/* Of collectives: how many, latency, bytes of each, bandwidth, share, members. */
+#define COLLECTIVE_INPUTS                                                                                              \
+    6, {PLAIN, SECOND, BYTE, BYTE_RATE, PLAIN, PLAIN}, SECOND, false,                                                  \
+    {                                                                                                                  \
+        1, 1, 1, -1, -1, 1                                                                                             \
+    }
+
+#define ALPHA_BETA "alpha-beta model: Thakur, Rabenseifner, Gropp 2005; "
+#define NO_ERROR 1, 1
+
+const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
+    [GSRT__EQUATION_SUM] = {"sum", "a + b", GSRT__SHARED, NO_ERROR, 2, {PLAIN}, PLAIN, true, {1, 1}, sum},
+    [GSRT__EQUATION_LARGER] = {"larger", "max(a, b)", GSRT__SHARED, NO_ERROR, 2, {PLAIN}, PLAIN, true, {1, 1}, larger},
+    [GSRT__EQUATION_SMALLER] =
+        {"smaller", "min(a, b)", GSRT__SHARED, NO_ERROR, 2, {PLAIN}, PLAIN, true, {1, 1}, smaller},
+    [GSRT__EQUATION_TIMES] =
+        {"times", "count * time", GSRT__SHARED, NO_ERROR, 2, {PLAIN, SECOND}, SECOND, false, {1, 1}, times},
+    [GSRT__EQUATION_SHARE] =
+        {"share", "stated * share", GSRT__SHARED, NO_ERROR, 2, {OP_RATE, PLAIN}, OP_RATE, false, {1, 1}, times},
+    [GSRT__EQUATION_ROOFLINE] =
+        {"roofline",
+         "max(operations / (rate * share), bytes / (bandwidth * share))",
+         "Williams, Waterman, Patterson 2009; error: what a roofline with shares misses at small sizes, from the "
+         "reported misses of LLM-Viewer (issue 4: 1.2 to 2.3 times without shares)",
+         0.85,
+         1.6,
+         6,
+         {OPS, OP_RATE, PLAIN, BYTE, BYTE_RATE, PLAIN},
+         SECOND,
+         false,
+         {1, -1, -1, 1, -1, -1},
+         roofline},
+    [GSRT__EQUATION_STREAM] = {"stream",
+                               "bytes / (bandwidth * share)",
+                               "McCalpin's STREAM; caches may help",
+                               0.5,
+                               1.3,
+                               3,
+                               {BYTE, BYTE_RATE, PLAIN},
+                               SECOND,
+                               false,
+                               {1, -1, -1},
+                               stream},
+    [GSRT__EQUATION_LAUNCHES] = {"launches",
+                                 "pieces of work * overhead",
+                                 GSRT__SHARED,
+                                 NO_ERROR,
+                                 2,
+                                 {PLAIN, SECOND},
+                                 SECOND,
+                                 false,
+                                 {1, 1},
+                                 times},
+    [GSRT__EQUATION_CONTENTION] = {"contention",
+                                   "min(own bandwidth, shared bandwidth / senders)",
+                                   "fair sharing: max-min fairness of one bottleneck",
+                                   NO_ERROR,
+                                   3,
+                                   {BYTE_RATE, BYTE_RATE, PLAIN},
+                                   BYTE_RATE,
+                                   false,
+                                   {1, 1, -1},
+                                   contention},
+    [GSRT__EQUATION_TOGETHER] = {"together",
+                                 "members of a node * bandwidth of each out of it",
+                                 "rings and trees cross between nodes once, over all NICs of a node (NCCL)",
+                                 NO_ERROR,
+                                 2,
+                                 {PLAIN, BYTE_RATE},
+                                 BYTE_RATE,
+                                 false,
+                                 {1, 1},
+                                 times},
+    [GSRT__EQUATION_THROTTLE] = {"throttle",
+                                 "min(1, sqrt(cap above idle / maximum above idle))",
+                                 "dynamic power as the square of the clock: between linear and cubed",
+                                 0.8,
+                                 1.15,
+                                 2,
+                                 {WATT, WATT},
+                                 PLAIN,
+                                 false,
+                                 {1, -1},
+                                 throttle},
+    [GSRT__EQUATION_SEND] = {"send",
+                             "count * (latency + bytes / (bandwidth * share))",
+                             ALPHA_BETA "Hockney 1994",
+                             0.8,
+                             1.5,
+                             5,
+                             {PLAIN, SECOND, BYTE, BYTE_RATE, PLAIN},
+                             SECOND,
+                             false,
+                             {1, 1, 1, -1, -1},
+                             send},
+    [GSRT__EQUATION_GATHER] = {"gather", "count * (latency + bytes * (1 - 1/n) / (bandwidth * share))",
+                               ALPHA_BETA "all at once", 0.8, 1.5, COLLECTIVE_INPUTS, gather},
+    [GSRT__EQUATION_SUBTREES] = {"subtrees", "count * (2 latency + 2 bytes * (1 - 1/n) / (bandwidth * share))",
+                                 ALPHA_BETA "docs/numerics.md: sums by ranges, then a gather", 0.8, 1.5,
+                                 COLLECTIVE_INPUTS, subtrees},
+    [GSRT__EQUATION_RING] = {"ring", "count * (2 (n - 1) latency + 2 bytes * (1 - 1/n) / (bandwidth * share))",
+                             ALPHA_BETA "Patarasuk, Yuan 2009", 0.8, 1.5, COLLECTIVE_INPUTS, ring},
+    [GSRT__EQUATION_TREE] = {"tree", "count * (2 ceil(log2 n) latency + 2 bytes / (bandwidth * share))",
+                             ALPHA_BETA "Sanders, Speck, Traeff 2009", 0.8, 1.5, COLLECTIVE_INPUTS, tree},
+    [GSRT__EQUATION_SWITCH] = {"switch", "count * (2 latency + bytes / (bandwidth * share))",
+                               ALPHA_BETA "Klenk et al. 2020: once up, once down", 0.8, 1.5, COLLECTIVE_INPUTS,
+                               in_switch},
+    [GSRT__EQUATION_ALL_TO_ALL] = {"all-to-all", "count * (latency + bytes * (1 - 1/n) / (bandwidth * share))",
+                                   ALPHA_BETA "each to each at once", 0.8, 1.8, COLLECTIVE_INPUTS, gather},
+    [GSRT__EQUATION_OVERLAP] = {"overlap",
+                                "max(a, b) + what is not hidden * min(a, b)",
+                                GSRT__SHARED,
+                                NO_ERROR,
+                                3,
+                                {SECOND, SECOND, PLAIN},
+                                SECOND,
+                                false,
+                                {1, 1, 1},
+                                overlap},
+    [GSRT__EQUATION_PIPELINE_FILL] = {"pipeline fill",
+                                      "all stages + (chunks - 1) * slowest stage",
+                                      "Huang et al. 2019 (GPipe)",
+                                      NO_ERROR,
+                                      3,
+                                      {SECOND, SECOND, PLAIN},
+                                      SECOND,
+                                      false,
+                                      {1, 1, 1},
+                                      pipeline_fill},
+    [GSRT__EQUATION_ROUND_TRIP] = {"round trip",
+                                   "max(all stages, steps in flight * slowest stage)",
+                                   "Huang et al. 2019 (GPipe): a bubble where stages are uneven",
+                                   NO_ERROR,
+                                   2,
+                                   {SECOND, SECOND},
+                                   SECOND,
+                                   false,
+                                   {1, 1},
+                                   larger},
+    [GSRT__EQUATION_STALLED] = {"stalled by prefills",
+                                "step + prefills of others * time of one * (1 - synchrony / 2) / tokens",
+                                "Agrawal et al. 2024 (Sarathi-Serve): chunks of prompts run between decode steps",
+                                0.9,
+                                1.1,
+                                5,
+                                {SECOND, PLAIN, SECOND, PLAIN, PLAIN},
+                                SECOND,
+                                false,
+                                {1, 1, 1, -1, -1},
+                                stalled},
+    [GSRT__EQUATION_CLOSED_RATE] = {"closed rate",
+                                    "n / (n * prefill + tokens * step)",
+                                    "Little 1961: n requests that follow each other",
+                                    NO_ERROR,
+                                    4,
+                                    {PLAIN, SECOND, PLAIN, SECOND},
+                                    PER_SECOND,
+                                    false,
+                                    {1, -1, -1, -1},
+                                    closed_rate},
+    [GSRT__EQUATION_BURST] = {"burst",
+                              "M/D/1 waiting, and synchrony of the way from there to all prompts at once: "
+                              "percentile * (n - 1) * prefill",
+                              "Pollaczek 1930; a closed system of equal lengths moves in waves",
+                              0.9,
+                              1.1,
+                              5,
+                              {PLAIN, SECOND, PLAIN, PLAIN, PLAIN},
+                              SECOND,
+                              false,
+                              {1, 1, 1, 1, 1},
+                              burst},
+    [GSRT__EQUATION_QUEUE] = {"queue",
+                              "factor * busy * service * (1 + cv^2) / (2 (1 - busy)), busy = rate * service",
+                              "Pollaczek 1930 (M/G/1); factor: quantile of an exponential over its mean",
+                              0.7,
+                              1.3,
+                              4,
+                              {PER_SECOND, SECOND, PLAIN, PLAIN},
+                              SECOND,
+                              false,
+                              {1, 1, 1, 1},
+                              queue},
+    [GSRT__EQUATION_SLOT_QUEUE] = {"slot queue",
+                                   "factor * busy^(sqrt(2 (c + 1)) - 1) * service / (c (1 - busy)), busy = rate * "
+                                   "service / c",
+                                   "Sakasegawa 1977 (M/M/c); factor as in queue",
+                                   0.7,
+                                   1.3,
+                                   4,
+                                   {PER_SECOND, SECOND, PLAIN, PLAIN},
+                                   SECOND,
+                                   false,
+                                   {1, 1, -1, 1},
+                                   slot_queue},
+    [GSRT__EQUATION_LATENCY] = {"latency",
+                                "first token + (tokens - 1) * time of each",
+                                GSRT__SHARED,
+                                NO_ERROR,
+                                3,
+                                {SECOND, SECOND, PLAIN},
+                                SECOND,
+                                false,
+                                {1, 1, 1},
+                                latency},
+    [GSRT__EQUATION_TOKENS] = {"tokens",
+                               "requests per second * tokens of each",
+                               GSRT__SHARED,
+                               NO_ERROR,
+                               2,
+                               {PER_SECOND, TOKENS},
+                               TOKEN_RATE,
+                               false,
+                               {1, 1},
+                               times},
+    [GSRT__EQUATION_ACCEPTED] = {"accepted",
+                                 "1 + a + a^2 + ... + a^drafted",
+                                 "Leviathan, Kalman, Matias 2023",
+                                 NO_ERROR,
+                                 2,
+                                 {PLAIN, PLAIN},
+                                 PLAIN,
+                                 false,
+                                 {1, 1},
+                                 accepted},
+    [GSRT__EQUATION_QUOTIENT_TIME] =
+        {"time of each", "time / count", GSRT__SHARED, NO_ERROR, 2, {SECOND, PLAIN}, SECOND, false, {1, -1}, quotient},
+    [GSRT__EQUATION_BUSY_POWER] = {"power",
+                                   "min(cap, idle + (maximum - idle) * busy) * engines",
+                                   "linear in utilisation: Fan, Weber, Barroso 2007",
+                                   0.8,
+                                   1.2,
+                                   5,
+                                   {WATT, WATT, PLAIN, WATT, PLAIN},
+                                   WATT,
+                                   false,
+                                   {1, 1, 1, 1, 1},
+                                   busy_power},
+    [GSRT__EQUATION_ENERGY] = {"energy",
+                               "power / throughput",
+                               GSRT__SHARED,
+                               NO_ERROR,
+                               2,
+                               {WATT, TOKEN_RATE},
+                               {.joule = 1, .token = -1},
+                               false,
+                               {1, -1},
+                               quotient},
+    [GSRT__EQUATION_MONEY] = {"cost",
+                              "price / throughput",
+                              GSRT__SHARED,
+                              NO_ERROR,
+                              2,
+                              {MONEY_RATE, TOKEN_RATE},
+                              {.dollar = 1, .token = -1},
+                              false,
+                              {1, -1},
+                              quotient},
+    [GSRT__EQUATION_POWER_PRICE] = {"price of power",
+                                    "power * price",
+                                    GSRT__SHARED,
+                                    NO_ERROR,
+                                    2,
+                                    {WATT, {.dollar = 1, .joule = -1}},
+                                    MONEY_RATE,
+                                    false,
+                                    {1, 1},
+                                    times},
+    [GSRT__EQUATION_FAILURES] = {"failures",
+                                 "count / mttf",
+                                 "independent, of constant rate: exponential lifetimes",
+                                 0.5,
+                                 2,
+                                 2,
+                                 {PLAIN, SECOND},
+                                 PER_SECOND,
+                                 false,
+                                 {1, -1},
+                                 failures},
+    [GSRT__EQUATION_OWN_FAILURES] = {"own failures",
+                                     "count * (1 - correlation) / mttf",
+                                     "what fails with its place is counted there",
+                                     0.5,
+                                     2,
+                                     3,
+                                     {PLAIN, SECOND, PLAIN},
+                                     PER_SECOND,
+                                     false,
+                                     {1, -1, -1},
+                                     own_failures},
+    [GSRT__EQUATION_MTTF] =
+        {"mttf", "1 / failures", GSRT__SHARED, NO_ERROR, 1, {PER_SECOND}, SECOND, false, {-1}, inverse},
+    [GSRT__EQUATION_FILL_LEVEL] =
+        {"fill level", "bytes / capacity", GSRT__SHARED, NO_ERROR, 2, {BYTE, BYTE}, PLAIN, false, {1, -1}, quotient},
+    [GSRT__EQUATION_RATIO] =
+        {"ratio", "time / time", GSRT__SHARED, NO_ERROR, 2, {SECOND, SECOND}, PLAIN, false, {1, -1}, quotient},
+    [GSRT__EQUATION_PART] =
+        {"part", "share * share", GSRT__SHARED, NO_ERROR, 2, {PLAIN, PLAIN}, PLAIN, false, {1, 1}, times},
+    [GSRT__EQUATION_BUSY] =
+        {"busy", "rate / most", GSRT__SHARED, NO_ERROR, 2, {PER_SECOND, PER_SECOND}, PLAIN, false, {1, -1}, quotient},
+    [GSRT__EQUATION_UTILISATION] =
+        {"utilisation", "rate * time", "Little 1961", NO_ERROR, 2, {PER_SECOND, SECOND}, PLAIN, false, {1, 1}, times},
+    [GSRT__EQUATION_LITTLE] = {"little",
+                               "requests / rate",
+                               "Little 1961",
+                               NO_ERROR,
+                               2,
+                               {PLAIN, PER_SECOND},
+                               SECOND,
+                               false,
+                               {1, -1},
+                               quotient},
+    [GSRT__EQUATION_EACH] = {"each", "1 / time", GSRT__SHARED, NO_ERROR, 1, {SECOND}, PER_SECOND, false, {-1}, inverse},
+    [GSRT__EQUATION_PRICE] =
+        {"price", "count * price", GSRT__SHARED, NO_ERROR, 2, {PLAIN, MONEY_RATE}, MONEY_RATE, false, {1, 1}, times},
+    [GSRT__EQUATION_RATES] =
+        {"rates", "replicas * rate", GSRT__SHARED, NO_ERROR, 2, {PLAIN, PER_SECOND}, PER_SECOND, false, {1, 1}, times},
+};
+
+const gsrt_equation *gsrt_equation_at(size_t index)
+{
+    return index < GSRT__EQUATION_COUNT ? &gsrt__equations[index] : NULL;
+}
+
+const gsrt_equation *gsrt_equation_named(const char *name)
+{
+    for (size_t i = 0; i < GSRT__EQUATION_COUNT; i++) {
+        if (strcmp(gsrt__equations[i].name, name) == 0)
+            return &gsrt__equations[i];
+    }
+    return NULL;
+}
+
+gsrt_quantity gsrt_equation_apply(const gsrt_equation *equation, const gsrt_quantity *inputs)
+{
+    gsrt_quantity out = {.dimension = equation->is_of_any_dimension ? inputs[0].dimension : equation->output,
+                         .is_known = true,
+                         .confidence = 1,
+                         .source = GSRT_SOURCE_DERIVED,
+                         .valid_from_day = GSRT_DAY_FIRST,
+                         .valid_until_day = GSRT_DAY_LAST};
+    double low[GSRT_EQUATION_INPUT_COUNT_MAX], middle[GSRT_EQUATION_INPUT_COUNT_MAX],
+        high[GSRT_EQUATION_INPUT_COUNT_MAX];
+    for (uint32_t i = 0; i < equation->input_count; i++) {
+        const gsrt_quantity *q = &inputs[i];
+        if (!q->is_known)
+            return (gsrt_quantity){0};
+        assert(gsrt_dimension_equal(q->dimension, equation->is_of_any_dimension ? out.dimension : equation->inputs[i]));
+        bool rises = equation->directions[i] > 0;
+        low[i] = rises ? q->lo : q->hi;
+        middle[i] = q->value;
+        high[i] = rises ? q->hi : q->lo;
+        out.confidence = fmin(out.confidence, q->confidence);
+        if (q->valid_from_day > out.valid_from_day)
+            out.valid_from_day = q->valid_from_day;
+        if (q->valid_until_day < out.valid_until_day)
+            out.valid_until_day = q->valid_until_day;
+    }
+    out.value = equation->compute(middle);
+    out.lo = equation->compute(low) * equation->error_lo;
+    out.hi = equation->compute(high) * equation->error_hi;
+    return out;
+}
+
+/* ---- assumptions ---- */
+
+const gsrt__assumption gsrt__assumptions[GSRT__ASSUMPTION_COUNT] = {
+    [GSRT__ASSUMPTION_MATMUL_SHARE] = {"share of the stated matmul rate", 0.77, 0.5, 0.97, PLAIN, GSRT_SOURCE_MEASURED,
+                                       "measured: stas00/ml-engineering, maximum achievable matmul FLOPS of 20 "
+                                       "accelerators: median 0.77, 0.51 to 0.97"},
+    [GSRT__ASSUMPTION_ATTENTION_SHARE] = {"share of the stated matmul rate in attention", 0.5, 0.35, 0.75, PLAIN,
+                                          GSRT_SOURCE_PAPER,
+                                          "paper: FlashAttention-3 (arXiv 2407.08608): 0.35 (version 2) to 0.75 of "
+                                          "an H100's peak"},
+    [GSRT__ASSUMPTION_MEMORY_SHARE] = {"share of the stated memory bandwidth", 0.8, 0.7, 0.92, PLAIN, GSRT_SOURCE_PAPER,
+                                       "paper: AIConfigurator systems/h100_sxm.yaml 0.8, Calculon "
+                                       "h100_80g_nvl8.json 0.9 (large)"},
+    [GSRT__ASSUMPTION_MEASURED_SHARE] = {"share of what was measured", 0.95, 0.8, 1, PLAIN, GSRT_SOURCE_GUESS,
+                                         "guess: measured rates are those of long runs"},
+    [GSRT__ASSUMPTION_LINK_SHARE] = {"share of the stated link bandwidth", 0.8, 0.6, 0.9, PLAIN, GSRT_SOURCE_MEASURED,
+                                     "measured: stas00/ml-engineering, ring all-reduce of 16 GiB: 367.2 of 450 "
+                                     "GB/s (H200), 234.9 of 300 GB/s (A100)"},
+    [GSRT__ASSUMPTION_SWITCH_SHARE] = {"share of the stated link bandwidth, sums in the switch", 0.6, 0.5, 0.8, PLAIN,
+                                       GSRT_SOURCE_MEASURED,
+                                       "measured: stas00/ml-engineering, all-reduce in the switch of 16 GiB: bus "
+                                       "bandwidth 480 GB/s of 8 H200, that is 274 of 450 GB/s"},
+    [GSRT__ASSUMPTION_FUSION] = {"pieces of work that are launched, per op", 0.7, 0.4, 1, PLAIN, GSRT_SOURCE_GUESS,
+                                 "guess: libraries fuse norms, rotations and activations with their neighbours"},
+    [GSRT__ASSUMPTION_HOST_STEP] = {"host's work between steps", 1e-3, 1e-4, 4e-3, SECOND, GSRT_SOURCE_PAPER,
+                                    "paper: Srivatsa et al. 2024, Can Scheduling Overhead Dominate LLM Inference "
+                                    "Performance?"},
+    [GSRT__ASSUMPTION_EXPERT_IMBALANCE] = {"load of the fullest expert group over the mean", 1.2, 1, 2, PLAIN,
+                                           GSRT_SOURCE_GUESS, "guess: chosen experts are not evenly spread"},
+    [GSRT__ASSUMPTION_EXPOSED] = {"what overlapping does not hide", 0.2, 0, 1, PLAIN, GSRT_SOURCE_GUESS,
+                                  "guess: the first and the last piece of an exchange stay visible"},
+    [GSRT__ASSUMPTION_SYNCHRONY] = {"synchrony of a closed system", 0.5, 0, 1, PLAIN, GSRT_SOURCE_GUESS,
+                                    "guess: requests of equal lengths move in waves, others do not"},
+    [GSRT__ASSUMPTION_ACCEPTANCE] = {"share of drafted tokens that are accepted", 0.7, 0.5, 0.9, PLAIN,
+                                     GSRT_SOURCE_PAPER, "paper: Leviathan, Kalman, Matias 2023, table 2"},
+};
+
+gsrt_quantity gsrt__assumed(gsrt__assumption_id id)
+{
+    const gsrt__assumption *a = &gsrt__assumptions[id];
+    return (gsrt_quantity){.value = a->value,
+                           .lo = a->lo,
+                           .hi = a->hi,
+                           .dimension = a->dimension,
+                           .is_known = true,
+                           .confidence = a->source == GSRT_SOURCE_GUESS ? 0.5 : 0.9,
+                           .source = a->source,
+                           .source_text = a->source_text,
+                           .valid_from_day = GSRT_DAY_FIRST,
+                           .valid_until_day = GSRT_DAY_LAST};
+}

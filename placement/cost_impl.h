@@ -1,0 +1,326 @@
+/* What the files of the cost model share. The way of a prediction: cost_profile.c (once per workload and fleet) ->
+ * cost.c (pools, demand, measures) -> cost_stage.c (times and memory of a stage) with cost_network.c (routes and
+ * collectives) -> cost_queue.c (waiting); every number passes through cost_equations.c and is recorded by
+ * cost_derivation.c.
+ */
+#ifndef GSRT_PLACEMENT_COST_IMPL_H
+#define GSRT_PLACEMENT_COST_IMPL_H
+
+#include "placement/cost.h"
+
+/* ---- equations ---- */
+
+typedef enum gsrt__equation_id {
+    GSRT__EQUATION_SUM,
+    GSRT__EQUATION_LARGER,
+    GSRT__EQUATION_SMALLER,
+    GSRT__EQUATION_TIMES,
+    GSRT__EQUATION_SHARE,
+    GSRT__EQUATION_ROOFLINE,
+    GSRT__EQUATION_STREAM,
+    GSRT__EQUATION_LAUNCHES,
+    GSRT__EQUATION_CONTENTION,
+    GSRT__EQUATION_TOGETHER,
+    GSRT__EQUATION_THROTTLE,
+    GSRT__EQUATION_SEND,
+    GSRT__EQUATION_GATHER,
+    GSRT__EQUATION_SUBTREES,
+    GSRT__EQUATION_RING,
+    GSRT__EQUATION_TREE,
+    GSRT__EQUATION_SWITCH,
+    GSRT__EQUATION_ALL_TO_ALL,
+    GSRT__EQUATION_OVERLAP,
+    GSRT__EQUATION_PIPELINE_FILL,
+    GSRT__EQUATION_ROUND_TRIP,
+    GSRT__EQUATION_STALLED,
+    GSRT__EQUATION_CLOSED_RATE,
+    GSRT__EQUATION_BURST,
+    GSRT__EQUATION_QUEUE,
+    GSRT__EQUATION_SLOT_QUEUE,
+    GSRT__EQUATION_LATENCY,
+    GSRT__EQUATION_TOKENS,
+    GSRT__EQUATION_ACCEPTED,
+    GSRT__EQUATION_QUOTIENT_TIME,
+    GSRT__EQUATION_BUSY_POWER,
+    GSRT__EQUATION_ENERGY,
+    GSRT__EQUATION_MONEY,
+    GSRT__EQUATION_POWER_PRICE,
+    GSRT__EQUATION_FAILURES,
+    GSRT__EQUATION_OWN_FAILURES,
+    GSRT__EQUATION_MTTF,
+    GSRT__EQUATION_FILL_LEVEL,
+    GSRT__EQUATION_RATIO,
+    GSRT__EQUATION_PART,
+    GSRT__EQUATION_BUSY,
+    GSRT__EQUATION_UTILISATION,
+    GSRT__EQUATION_LITTLE,
+    GSRT__EQUATION_EACH,
+    GSRT__EQUATION_PRICE,
+    GSRT__EQUATION_RATES,
+    GSRT__EQUATION_COUNT,
+} gsrt__equation_id;
+
+extern const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT];
+
+/* What no inventory states and every prediction needs; each with its source. */
+typedef enum gsrt__assumption_id {
+    GSRT__ASSUMPTION_MATMUL_SHARE,
+    GSRT__ASSUMPTION_ATTENTION_SHARE,
+    GSRT__ASSUMPTION_MEMORY_SHARE,
+    GSRT__ASSUMPTION_MEASURED_SHARE,
+    GSRT__ASSUMPTION_LINK_SHARE,
+    GSRT__ASSUMPTION_SWITCH_SHARE,
+    GSRT__ASSUMPTION_FUSION,
+    GSRT__ASSUMPTION_HOST_STEP,
+    GSRT__ASSUMPTION_EXPERT_IMBALANCE,
+    GSRT__ASSUMPTION_EXPOSED,
+    GSRT__ASSUMPTION_SYNCHRONY,
+    GSRT__ASSUMPTION_ACCEPTANCE,
+    GSRT__ASSUMPTION_COUNT,
+} gsrt__assumption_id;
+
+typedef struct gsrt__assumption {
+    const char *name;
+    double value, lo, hi;
+    gsrt_dimension dimension;
+    gsrt_source source;
+    const char *source_text;
+} gsrt__assumption;
+
+extern const gsrt__assumption gsrt__assumptions[GSRT__ASSUMPTION_COUNT];
+gsrt_quantity gsrt__assumed(gsrt__assumption_id id);
+
+/* x to the power of a whole number, by squaring: the same bits everywhere. */
+double gsrt__power(double x, uint64_t exponent);
+
+/* ---- the walk ---- */
+
+/* A quantity and where it stands in the derivation. */
+typedef struct gsrt__term {
+    gsrt_quantity quantity;
+    uint32_t node; /* GSRT_NO_INDEX: nothing is recorded */
+} gsrt__term;
+
+typedef struct gsrt__walk {
+    const gsrt_cost_question *question;
+    const gsrt_cost_profile *profile;
+    const gsrt_workload *workload;
+    const gsrt_fleet *fleet;
+    const gsrt_deployment *deployment;
+    gsrt_derivation *why; /* NULL: nothing is recorded */
+    gsrt_status status;   /* the first failure; everything goes on, unused */
+    char prefix[64];      /* of the names of results: "pool 0 stage 1 member 0 decode: " */
+} gsrt__walk;
+
+/* The result of an equation over inputs[input_count of the equation]; name: what it is here. */
+gsrt__term gsrt__derive(gsrt__walk *walk, gsrt__equation_id id, const char *name, const gsrt__term *inputs);
+gsrt__term gsrt__derive2(gsrt__walk *walk, gsrt__equation_id id, const char *name, gsrt__term a, gsrt__term b);
+/* An input. of: what it belongs to ("gpu"; NULL: it belongs to the place in the walk), name: which. The same name again
+ * is the same node. */
+gsrt__term gsrt__input(gsrt__walk *walk, const char *of, const char *name, const gsrt_quantity *quantity);
+/* A number that follows from workload, deployment and demand alone. */
+gsrt__term gsrt__counted(gsrt__walk *walk, const char *name, double value, gsrt_dimension dimension);
+gsrt__term gsrt__assume(gsrt__walk *walk, gsrt__assumption_id id);
+void gsrt__walk_at(gsrt__walk *walk, const char *format, ...) GSRT_PRINTF(2, 3);
+
+/* ---- the profile ---- */
+
+typedef enum gsrt__work_class {
+    GSRT__WORK_MATRIX,
+    GSRT__WORK_EXPERT,
+    GSRT__WORK_LOGITS, /* a matrix for the rows that are wanted */
+    GSRT__WORK_LOOKUP, /* one row of a table each */
+    GSRT__WORK_LATENT, /* the matrix of LATENT_ATTENTION */
+} gsrt__work_class;
+
+/* Matrices of a layer that are alike: of one shape, used for the same rows, cut in the same way. */
+typedef struct gsrt__piece {
+    gsrt__work_class class;
+    gsrt_split_kind split; /* of what comes out */
+    uint32_t unit;         /* rows that stay together; all of them without a split */
+    uint32_t rows, columns;
+    uint32_t expert_count, chosen_count; /* EXPERT; else 1 */
+    uint32_t matrix_count;
+    gsrt_dtype dtype;   /* as given */
+    bool is_kv;         /* units are KV heads */
+    bool is_attention;  /* of the part of a layer for which data_width divides the batch */
+    bool can_narrow;    /* a chosen format applies to it */
+    bool is_weightless; /* constant */
+} gsrt__piece;
+
+enum { GSRT__PIECE_COUNT_MAX = 24 };
+
+/* A layer (or embed, or output), and all that are like it. Per row: of each token. */
+typedef struct gsrt__layer_kind {
+    gsrt__piece pieces[GSRT__PIECE_COUNT_MAX];
+    uint32_t piece_count;
+    uint32_t state; /* one that is like its own; GSRT_NO_INDEX: none */
+    uint32_t head_count;
+    uint32_t op_count;                           /* pieces of work, were each launched by itself */
+    uint32_t gather_count, reduce_count;         /* exchanges, by the two ways */
+    double whole_bytes;                          /* norms, biases, tables of positions: on every member, as given */
+    double score_elements;                       /* per row and position: products with keys and values; LATENT:
+                                                    absorbed */
+    double score_elements_expanded;              /* LATENT: with keys and values made again; else the same */
+    double elementwise_whole, elementwise_split; /* per row: read and written by norms, sums, activations */
+    double gather_elements, reduce_elements;     /* per row */
+    double dispatch_elements;                    /* per row and expert chosen: what travels to it */
+    double widest_whole;                         /* the widest value that is not split */
+} gsrt__layer_kind;
+
+typedef struct gsrt__engine {
+    uint32_t memory, link;     /* part and link that it reads; GSRT_FLEET_NONE: none known */
+    uint64_t memory_instances; /* that one engine reaches */
+    uint64_t sharers;          /* engines that share one memory */
+    gsrt_quantity bandwidth;   /* of one engine, as stated: the link's, and the memory's divided by the sharers */
+} gsrt__engine;
+
+struct gsrt_cost_profile {
+    const gsrt_workload *workload;
+    const gsrt_fleet *fleet;
+    gsrt_arena arena;
+    gsrt__layer_kind *kinds; /* [kind_count] */
+    uint32_t kind_count;
+    uint32_t *kind_of_region;             /* [region_count] */
+    uint32_t *region_of_layer;            /* [layer_count] */
+    uint32_t region_embed, region_output; /* GSRT_NO_INDEX: none */
+    bool output_is_tied;                  /* the same tensor embeds and computes the logits */
+    gsrt__engine *engines;                /* [part_count of the fleet] */
+    uint32_t *link_order;                 /* [link_count], by `from` */
+    uint32_t *link_first;                 /* [part_count + 1] into link_order */
+};
+
+/* What is claimed, or in calibrated mode what was measured of it. property: "bandwidth", "matmul.bf16". part, link: one
+ * of them is not GSRT_FLEET_NONE. */
+gsrt_quantity gsrt__stated(const gsrt_fleet *fleet, gsrt_cost_mode mode, uint32_t part, uint32_t link,
+                           const char *property, gsrt_quantity claim);
+
+/* ---- network ---- */
+
+/* How two instances reach each other while others send, too. */
+typedef struct gsrt__reach {
+    gsrt__term latency, bandwidth; /* s; B/s of each sender */
+    bool has_switch;               /* every link of it can reduce by itself */
+} gsrt__reach;
+
+/* senders: how many of the sender's kind send at once. */
+gsrt__reach gsrt__reach_between(gsrt__walk *walk, uint32_t from, uint64_t from_instance, uint32_t to,
+                                uint64_t to_instance, uint64_t senders);
+
+/* The members of a stage, among each other. */
+typedef struct gsrt__group {
+    gsrt__reach far;               /* the worst pair */
+    gsrt__term together_bandwidth; /* B/s of each member, where the members of a node share what leaves it */
+    uint32_t width;
+} gsrt__group;
+
+/* Of replica 0 of a stage of at least two engines. */
+gsrt__group gsrt__group_of(gsrt__walk *walk, const gsrt_deployment_stage *stage);
+/* Time of `count` exchanges of `bytes` each among `width` of the group by an algorithm. */
+gsrt__term gsrt__exchange(gsrt__walk *walk, const gsrt__group *group, gsrt__equation_id equation, uint32_t width,
+                          double count, double bytes, const char *name);
+/* The equation of an algorithm; not of GSRT_ALGORITHM_NONE. */
+gsrt__equation_id gsrt__exchange_equation(gsrt_collective_algorithm algorithm);
+
+/* ---- stages ---- */
+
+/* A step of one phase. */
+typedef struct gsrt__step {
+    gsrt_phase phase;
+    double rows;      /* tokens */
+    double sequences; /* that end in it: logits are wanted */
+    double context;   /* positions that a row looks at, its own included, on average */
+} gsrt__step;
+
+typedef struct gsrt__stage_time {
+    gsrt__term total;    /* s, with what is sent on to the next stage */
+    gsrt__term transfer; /* s of it on links */
+    gsrt__term busy;     /* a plain number 0..1: share of it in which the slowest member's arithmetic is busy */
+} gsrt__stage_time;
+
+gsrt__stage_time gsrt__stage_step(gsrt__walk *walk, uint32_t pool, uint32_t stage, const gsrt__step *step);
+
+/* How much of a stage the fullest instance of a member entry has. */
+typedef struct gsrt__cut {
+    const gsrt_deployment_stage *stage;
+    uint32_t width, member, first; /* of all; the entry; its first instance in the stage */
+    uint32_t tensor_width;         /* of attention */
+    bool is_even;
+} gsrt__cut;
+
+gsrt__cut gsrt__cut_of(const gsrt_deployment_stage *stage, uint32_t member);
+/* The most of `unit_count` units, apportioned over each group_width instances in a row, that one of the entry has;
+ * grouped > 1: how many groups of so many units are touched (KV heads of query heads). */
+uint32_t gsrt__units_of(const gsrt__cut *cut, uint32_t unit_count, uint32_t group_width, uint32_t grouped);
+/* Rows of a piece's matrix that an instance has, of one expert; and experts (1 without). */
+double gsrt__rows_of(const gsrt_workload *workload, const gsrt__cut *cut, const gsrt__piece *piece);
+double gsrt__experts_of(const gsrt__cut *cut, const gsrt__piece *piece);
+/* Bytes of one row of a piece as a choice has it. */
+double gsrt__row_bytes(const gsrt__piece *piece, const gsrt_region_choice *choice);
+/* Bytes of one position of the state of a kind that an instance keeps. */
+double gsrt__position_bytes(const gsrt_workload *workload, const gsrt__cut *cut, const gsrt__layer_kind *kind,
+                            const gsrt_region_choice *choice);
+/* Everything about layers that are alike is said once: the regions of a stage that come first of theirs; *count: how
+ * many there are. Begin with *cursor 0. false: no more. */
+bool gsrt__next_region(const gsrt__walk *walk, uint32_t pool, uint32_t stage, uint32_t *cursor, uint32_t *region,
+                       uint32_t *count);
+/* Of one instance of member entry `member`. */
+void gsrt__stage_memory(gsrt__walk *walk, uint32_t pool, uint32_t stage, uint32_t member, gsrt_cost_memory *out);
+
+/* ---- pools ---- */
+
+/* What is asked of each request. Numbers, not intervals: how requests differ is no uncertainty. */
+typedef struct gsrt__request {
+    double prompt, prompt_most, cached; /* tokens to be computed; of the longest; found in the cache */
+    double output, output_most;
+    double variation; /* squared coefficient of variation of the prompt */
+} gsrt__request;
+
+/* One replica of a pool under some load. */
+typedef struct gsrt__load {
+    double held, held_most; /* sequences under way, and at most */
+    gsrt__term first;       /* s: a prompt's own prefill */
+    gsrt__term first_most;  /* s: the longest prompt's */
+    gsrt__term service;     /* s of the replica's time that a prompt takes */
+    gsrt__term trip;        /* s between two tokens of a sequence, undisturbed */
+    gsrt__term prefill_step, decode_step, transfer;
+    gsrt__term rate;     /* 1/s: requests that the replica completes, or prefills */
+    gsrt__term capacity; /* 1/s: the same when it holds all that it can */
+    gsrt__term busy[2];  /* share in which the arithmetic of its stages works: prefill, decode */
+    bool does_prefill, does_decode;
+} gsrt__load;
+
+gsrt__request gsrt__request_of(const gsrt_demand *demand);
+/* held: sequences under way in the replica, >= 1; cut to what it holds. */
+gsrt__load gsrt__pool_load(gsrt__walk *walk, uint32_t pool, const gsrt__request *request, double held);
+/* The most that a replica holds: a batch for each stage. */
+double gsrt__held_most(const gsrt_deployment_pool *pool);
+
+/* Waiting and what follows: ttft, tpot and latency at all percentiles of one pool that prefills (and decodes, where
+ * no other does). arrival: 1/s of each replica, unknown: closed, with `present` requests for each. */
+typedef struct gsrt__waiting {
+    gsrt__term ttft[GSRT_PERCENTILE_COUNT], tpot[GSRT_PERCENTILE_COUNT];
+} gsrt__waiting;
+
+gsrt__waiting gsrt__wait(gsrt__walk *walk, uint32_t pool, const gsrt__load *load, const gsrt__request *request,
+                         gsrt__term arrival, double present);
+
+/* Power, money, failures: of all engines that the deployment uses, each busy for `activity` of the time. */
+void gsrt__upkeep(gsrt__walk *walk, const gsrt__load *loads, double activity, gsrt__term throughput,
+                  gsrt__term *out_power, gsrt__term *out_energy, gsrt__term *out_cost, gsrt__term *out_mttf);
+
+/* ---- dimensions ---- */
+
+#define GSRT__PLAIN ((gsrt_dimension){0})
+#define GSRT__SECOND ((gsrt_dimension){.second = 1})
+#define GSRT__BYTE ((gsrt_dimension){.byte = 1})
+#define GSRT__OP ((gsrt_dimension){.op = 1})
+#define GSRT__PER_SECOND ((gsrt_dimension){.second = -1})
+#define GSRT__BYTE_RATE ((gsrt_dimension){.byte = 1, .second = -1})
+#define GSRT__OP_RATE ((gsrt_dimension){.op = 1, .second = -1})
+#define GSRT__WATT ((gsrt_dimension){.joule = 1, .second = -1})
+#define GSRT__TOKEN ((gsrt_dimension){.token = 1})
+#define GSRT__TOKEN_RATE ((gsrt_dimension){.token = 1, .second = -1})
+#define GSRT__MONEY_RATE ((gsrt_dimension){.dollar = 1, .second = -1})
+
+#endif

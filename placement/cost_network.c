@@ -1,0 +1,248 @@
+/* Routes through the fleet, and what exchanges over them cost.
+ *
+ * A state of the route search is a part and a run of its instances that can be reached; a link leads from a run to a
+ * run (gsrt_fleet_peers deals in order). A part is entered again only where that reaches more: up to the switch and
+ * down again. The way with the least latency plus time of a reference message over all its links is taken.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "placement/cost_impl.h"
+
+enum { STATE_COUNT_MAX = 96, HOP_COUNT_MAX = 32 };
+
+#define REFERENCE_BYTES 1e6
+#define UNKNOWN_PENALTY_S 1e3
+
+typedef struct state {
+    uint32_t part, link, before; /* link by which it was reached, from the state `before` */
+    uint64_t first, count;
+    double cost;
+    bool is_done;
+} state;
+
+typedef struct search {
+    const gsrt__walk *walk;
+    state states[STATE_COUNT_MAX];
+    uint32_t count;
+} search;
+
+static double link_cost(const gsrt_link *link)
+{
+    return (link->latency.is_known ? link->latency.value : UNKNOWN_PENALTY_S) +
+           (link->bandwidth.is_known ? REFERENCE_BYTES / link->bandwidth.value : UNKNOWN_PENALTY_S);
+}
+
+static void follow(search *s, uint32_t at, uint32_t link)
+{
+    const gsrt_fleet *f = s->walk->fleet;
+    const gsrt_link *l = &f->links[link];
+    const state *here = &s->states[at];
+    uint64_t first, last_first, last_count;
+    (void)gsrt_fleet_peers(f, link, here->first, &first);
+    last_count = gsrt_fleet_peers(f, link, here->first + here->count - 1, &last_first);
+    state next = {l->to, link, at, first, last_first + last_count - first, here->cost + link_cost(l), false};
+    for (uint32_t i = 0; i < s->count; i++) {
+        const state *other = &s->states[i];
+        if (other->part == next.part && other->cost <= next.cost && other->first <= next.first &&
+            other->first + other->count >= next.first + next.count)
+            return;
+    }
+    if (s->count < STATE_COUNT_MAX)
+        s->states[s->count++] = next;
+}
+
+static uint32_t cheapest(const search *s)
+{
+    uint32_t best = GSRT_NO_INDEX;
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (!s->states[i].is_done && (best == GSRT_NO_INDEX || s->states[i].cost < s->states[best].cost))
+            best = i;
+    }
+    return best;
+}
+
+/* The links of the best way, the last first; their number, 0 where there is none. */
+static uint32_t find_route(const gsrt__walk *walk, uint32_t from, uint64_t from_instance, uint32_t to,
+                           uint64_t to_instance, uint32_t *out_links)
+{
+    const gsrt_fleet *f = walk->fleet;
+    search s;
+    s.walk = walk;
+    s.count = 1;
+    s.states[0] = (state){from, GSRT_FLEET_NONE, GSRT_NO_INDEX, from_instance, 1, 0, false};
+    for (uint32_t at = 0; at != GSRT_NO_INDEX; at = cheapest(&s)) {
+        state *here = &s.states[at];
+        here->is_done = true;
+        if (at != 0 && f->parts[here->part].kind == GSRT_PART_ENGINE) {
+            if (here->part != to || to_instance < here->first || to_instance >= here->first + here->count)
+                continue;
+            uint32_t count = 0;
+            for (uint32_t i = at; i != 0 && count < HOP_COUNT_MAX; i = s.states[i].before)
+                out_links[count++] = s.states[i].link;
+            return count;
+        }
+        for (uint32_t i = walk->profile->link_first[here->part]; i < walk->profile->link_first[here->part + 1]; i++) {
+            uint32_t link = walk->profile->link_order[i];
+            if (f->links[link].kind != GSRT_LINK_MEMORY)
+                follow(&s, at, link);
+        }
+    }
+    return 0;
+}
+
+/* Of `senders` neighbouring instances of `from`, those whose way leads through one instance of `part`. */
+static double senders_through(const gsrt_fleet *f, uint32_t from, uint32_t part, uint64_t senders)
+{
+    uint32_t place = gsrt_fleet_common_place(f, from, part);
+    uint64_t here = gsrt_fleet_count_in(f, from, place), parts = gsrt_fleet_count_in(f, part, place);
+    uint64_t each = (here + parts - 1) / parts;
+    return (double)(each < senders ? each : senders);
+}
+
+static gsrt__term link_input(gsrt__walk *walk, uint32_t link, const char *property, gsrt_quantity claim)
+{
+    gsrt_quantity q = gsrt__stated(walk->fleet, walk->question->mode, GSRT_FLEET_NONE, link, property, claim);
+    return gsrt__input(walk, walk->fleet->links[link].name, property, &q);
+}
+
+/* What a link gives each of the senders: its own bandwidth, and that of what they share. */
+static gsrt__term link_bandwidth(gsrt__walk *walk, uint32_t link, uint32_t from, uint64_t senders)
+{
+    const gsrt_fleet *f = walk->fleet;
+    const gsrt_link *l = &f->links[link];
+    gsrt__term bandwidth = link_input(walk, link, "bandwidth", l->bandwidth);
+    uint32_t shared[] = {l->contention, l->from, l->to};
+    for (uint32_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+        if (shared[i] == GSRT_FLEET_NONE || f->parts[shared[i]].kind == GSRT_PART_ENGINE ||
+            (i > 0 && shared[i] == l->contention))
+            continue;
+        const gsrt_part *part = &f->parts[shared[i]];
+        double through = senders_through(f, from, shared[i], senders);
+        if (!part->bandwidth.is_known && (i > 0 || through <= 1))
+            continue;
+        gsrt_quantity q =
+            gsrt__stated(f, walk->question->mode, shared[i], GSRT_FLEET_NONE, "bandwidth", part->bandwidth);
+        const gsrt__term inputs[] = {bandwidth, gsrt__input(walk, part->name, "bandwidth", &q),
+                                     gsrt__counted(walk, "senders through it", through, GSRT__PLAIN)};
+        bandwidth = gsrt__derive(walk, GSRT__EQUATION_CONTENTION, "bandwidth of each sender", inputs);
+    }
+    return bandwidth;
+}
+
+gsrt__reach gsrt__reach_between(gsrt__walk *walk, uint32_t from, uint64_t from_instance, uint32_t to,
+                                uint64_t to_instance, uint64_t senders)
+{
+    uint32_t links[HOP_COUNT_MAX];
+    uint32_t count = find_route(walk, from, from_instance, to, to_instance, links);
+    gsrt_quantity unknown = {0};
+    gsrt__reach reach = {.has_switch = count > 0};
+    if (count == 0) {
+        reach.latency = reach.bandwidth = gsrt__input(walk, NULL, "no route", &unknown);
+        return reach;
+    }
+    for (uint32_t i = count; i-- > 0;) {
+        const gsrt_link *link = &walk->fleet->links[links[i]];
+        gsrt__term latency = link_input(walk, links[i], "latency", link->latency);
+        gsrt__term bandwidth = link_bandwidth(walk, links[i], from, senders);
+        bool is_first = i == count - 1;
+        reach.latency = is_first ? latency : gsrt__derive2(walk, GSRT__EQUATION_SUM, "latency", reach.latency, latency);
+        reach.bandwidth =
+            is_first ? bandwidth
+                     : gsrt__derive2(walk, GSRT__EQUATION_SMALLER, "bandwidth of a route", reach.bandwidth, bandwidth);
+        reach.has_switch = reach.has_switch && (link->collectives & 1u << GSRT_COLLECTIVE_ALL_REDUCE) != 0;
+    }
+    return reach;
+}
+
+/* ---- groups ---- */
+
+static bool is_worse(const gsrt__reach *a, const gsrt__reach *b)
+{
+    if (!a->bandwidth.quantity.is_known || !a->latency.quantity.is_known)
+        return b->bandwidth.quantity.is_known && b->latency.quantity.is_known;
+    if (!b->bandwidth.quantity.is_known || !b->latency.quantity.is_known)
+        return false;
+    return a->latency.quantity.value + REFERENCE_BYTES / a->bandwidth.quantity.value >
+           b->latency.quantity.value + REFERENCE_BYTES / b->bandwidth.quantity.value;
+}
+
+/* Engines of an entry in one instance of the place that they stand in. */
+static uint64_t members_nearby(const gsrt_fleet *f, const gsrt_deployment_members *members)
+{
+    uint32_t place = f->parts[members->part].within.location;
+    uint64_t here = gsrt_fleet_count_in(f, members->part, place), offset = members->instance_first % here;
+    uint64_t room = here - offset;
+    return members->instance_count < room ? members->instance_count : room;
+}
+
+gsrt__group gsrt__group_of(gsrt__walk *walk, const gsrt_deployment_stage *stage)
+{
+    uint32_t width = gsrt_deployment_stage_width(stage);
+    gsrt__group group = {.width = width};
+    bool is_set = false;
+    uint64_t nearby = width;
+    gsrt__reach near = {0};
+    for (uint32_t i = 0; i < stage->member_count; i++) {
+        const gsrt_deployment_members *m = &stage->members[i];
+        const gsrt_deployment_members *next = &stage->members[(i + 1) % stage->member_count];
+        uint64_t last = m->instance_first + m->instance_count - 1;
+        uint64_t here = members_nearby(walk->fleet, m);
+        if (here < nearby)
+            nearby = here;
+        gsrt__reach reach[3];
+        uint32_t count = 0;
+        if (m->instance_count > 1)
+            reach[count++] = gsrt__reach_between(walk, m->part, m->instance_first, m->part, last, width);
+        if (stage->member_count > 1)
+            reach[count++] = gsrt__reach_between(walk, m->part, last, next->part, next->instance_first, width);
+        if (here > 1 && here < m->instance_count)
+            near = reach[count++] =
+                gsrt__reach_between(walk, m->part, m->instance_first, m->part, m->instance_first + 1, width);
+        for (uint32_t k = 0; k < count; k++) {
+            bool has_switch = (!is_set || group.far.has_switch) && reach[k].has_switch;
+            if (!is_set || is_worse(&reach[k], &group.far))
+                group.far = reach[k];
+            group.far.has_switch = has_switch;
+            is_set = true;
+        }
+    }
+    group.together_bandwidth = group.far.bandwidth;
+    if (near.bandwidth.quantity.is_known && group.far.bandwidth.quantity.is_known && nearby > 1) {
+        gsrt__term together =
+            gsrt__derive2(walk, GSRT__EQUATION_TOGETHER, "bandwidth out of a node",
+                          gsrt__counted(walk, "members of a node", (double)nearby, GSRT__PLAIN), group.far.bandwidth);
+        group.together_bandwidth =
+            gsrt__derive2(walk, GSRT__EQUATION_SMALLER, "bandwidth of the group", together, near.bandwidth);
+    }
+    return group;
+}
+
+gsrt__equation_id gsrt__exchange_equation(gsrt_collective_algorithm algorithm)
+{
+    static const gsrt__equation_id equations[GSRT_ALGORITHM_COUNT] = {
+        [GSRT_ALGORITHM_NONE] = GSRT__EQUATION_GATHER,       [GSRT_ALGORITHM_GATHER] = GSRT__EQUATION_GATHER,
+        [GSRT_ALGORITHM_SUBTREES] = GSRT__EQUATION_SUBTREES, [GSRT_ALGORITHM_RING] = GSRT__EQUATION_RING,
+        [GSRT_ALGORITHM_TREE] = GSRT__EQUATION_TREE,         [GSRT_ALGORITHM_SWITCH] = GSRT__EQUATION_SWITCH,
+    };
+    return equations[algorithm];
+}
+
+gsrt__term gsrt__exchange(gsrt__walk *walk, const gsrt__group *group, gsrt__equation_id equation, uint32_t width,
+                          double count, double bytes, const char *name)
+{
+    bool is_switch = equation == GSRT__EQUATION_SWITCH;
+    bool is_chained = is_switch || equation == GSRT__EQUATION_RING || equation == GSRT__EQUATION_TREE;
+    gsrt_quantity unknown = {0};
+    const gsrt__term inputs[] = {
+        gsrt__counted(walk, "exchanges", count, GSRT__PLAIN),
+        is_switch && !group->far.has_switch ? gsrt__input(walk, NULL, "sums in the switch", &unknown)
+                                            : group->far.latency,
+        gsrt__counted(walk, "bytes exchanged", bytes, GSRT__BYTE),
+        is_chained ? group->together_bandwidth : group->far.bandwidth,
+        gsrt__assume(walk, is_switch ? GSRT__ASSUMPTION_SWITCH_SHARE : GSRT__ASSUMPTION_LINK_SHARE),
+        gsrt__counted(walk, "members", (double)width, GSRT__PLAIN),
+    };
+    return gsrt__derive(walk, equation, name, inputs);
+}

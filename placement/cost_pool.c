@@ -1,0 +1,222 @@
+/* One replica under load: its steps, the prefill of a prompt, the rate at which requests are completed, waiting. */
+#include <math.h>
+
+#include "placement/cost_impl.h"
+
+static double at_least_one(double x)
+{
+    return x < 1 ? 1 : x;
+}
+
+gsrt__request gsrt__request_of(const gsrt_demand *demand)
+{
+    double share = fmin(fmax(demand->prefix_share, 0), 1), mean = at_least_one(demand->prompt_tokens.value);
+    double spread = demand->prompt_tokens.hi - demand->prompt_tokens.lo;
+    return (gsrt__request){
+        .prompt = at_least_one(ceil(mean * (1 - share))),
+        .prompt_most = at_least_one(ceil(fmax(mean, demand->prompt_tokens.hi) * (1 - share))),
+        .cached = floor(mean * share),
+        .output = at_least_one(demand->output_tokens.value),
+        .output_most = at_least_one(fmax(demand->output_tokens.value, demand->output_tokens.hi)),
+        .variation = spread * spread / (12 * mean * mean), /* of an even spread */
+    };
+}
+
+double gsrt__held_most(const gsrt_deployment_pool *pool)
+{
+    return at_least_one((double)pool->batch_max * pool->stage_count);
+}
+
+/* ---- steps ---- */
+
+typedef struct steps {
+    gsrt__term all, slowest, transfer, busy; /* through all stages; of one of them; the busiest */
+} steps;
+
+static bool is_native(const gsrt__walk *walk)
+{
+    for (uint32_t i = 0; i < walk->deployment->region_count; i++) {
+        if (walk->deployment->choices[i].arithmetic == GSRT_ARITHMETIC_NATIVE)
+            return true;
+    }
+    return false;
+}
+
+static steps step_through(gsrt__walk *walk, uint32_t pool, const gsrt__step *step)
+{
+    const gsrt_deployment_pool *in = &walk->deployment->pools[pool];
+    steps out = {0};
+    for (uint32_t s = 0; s < in->stage_count; s++) {
+        gsrt__stage_time time = gsrt__stage_step(walk, pool, s, step);
+        gsrt__walk_at(walk, "pool %u %s: ", pool, step->phase == GSRT_PHASE_PREFILL ? "prefill" : "decode");
+        if (s == 0) {
+            out = (steps){time.total, time.total, time.transfer, time.busy};
+            continue;
+        }
+        out.all = gsrt__derive2(walk, GSRT__EQUATION_SUM, "all stages", out.all, time.total);
+        out.slowest = gsrt__derive2(walk, GSRT__EQUATION_LARGER, "slowest stage", out.slowest, time.total);
+        out.transfer = gsrt__derive2(walk, GSRT__EQUATION_SUM, "transfers of all stages", out.transfer, time.transfer);
+        out.busy = gsrt__derive2(walk, GSRT__EQUATION_LARGER, "busiest stage", out.busy, time.busy);
+    }
+    if (is_native(walk)) {
+        gsrt__term host = gsrt__assume(walk, GSRT__ASSUMPTION_HOST_STEP);
+        out.all = gsrt__derive2(walk, GSRT__EQUATION_SUM, "step and the host's work", out.all, host);
+        out.slowest = gsrt__derive2(walk, GSRT__EQUATION_SUM, "slowest stage and the host's work", out.slowest, host);
+    }
+    return out;
+}
+
+/* ---- load ---- */
+
+static void load_prefill(gsrt__walk *walk, uint32_t pool, const gsrt__request *request, gsrt__load *load)
+{
+    const gsrt_deployment_pool *in = &walk->deployment->pools[pool];
+    double groups = in->stages[0].data_width > 1 ? in->stages[0].data_width : 1;
+    double chunk = at_least_one(fmin(in->prefill_tokens, request->prompt)), chunks = ceil(request->prompt / chunk);
+    chunk = ceil(request->prompt / chunks);
+    gsrt__step step = {.phase = GSRT_PHASE_PREFILL,
+                       .rows = chunk * groups,
+                       .sequences = groups,
+                       .context = request->cached + (request->prompt + 1) / 2};
+    steps time = step_through(walk, pool, &step);
+    const gsrt__term own[] = {time.all, time.slowest, gsrt__counted(walk, "chunks", chunks, GSRT__PLAIN)};
+    load->first = gsrt__derive(walk, GSRT__EQUATION_PIPELINE_FILL, "prefill of a prompt", own);
+    const gsrt__term most[] = {
+        time.all, time.slowest,
+        gsrt__counted(walk, "chunks of the longest", chunks * request->prompt_most / request->prompt, GSRT__PLAIN)};
+    load->first_most = request->prompt_most > request->prompt
+                           ? gsrt__derive(walk, GSRT__EQUATION_PIPELINE_FILL, "prefill of the longest prompt", most)
+                           : load->first;
+    load->service =
+        gsrt__derive2(walk, GSRT__EQUATION_TIMES, "replica's time for a prompt",
+                      gsrt__counted(walk, "chunks of each data group", chunks / groups, GSRT__PLAIN), time.slowest);
+    load->prefill_step = time.all;
+    load->busy[0] = time.busy;
+}
+
+static void load_decode(gsrt__walk *walk, uint32_t pool, const gsrt__request *request, gsrt__load *load)
+{
+    const gsrt_deployment_pool *in = &walk->deployment->pools[pool];
+    double batch = ceil(load->held / in->stage_count), in_flight = ceil(load->held / batch);
+    double drafted = in->draft_tokens;
+    gsrt__step step = {.phase = GSRT_PHASE_DECODE,
+                       .rows = batch * (1 + drafted),
+                       .sequences = batch * (1 + drafted),
+                       .context = request->cached + request->prompt + (request->output + 1) / 2};
+    steps time = step_through(walk, pool, &step);
+    gsrt__term trip = time.all;
+    if (in->stage_count > 1) {
+        gsrt__term turns = gsrt__derive2(walk, GSRT__EQUATION_TIMES, "steps in flight through the slowest stage",
+                                         gsrt__counted(walk, "steps in flight", in_flight, GSRT__PLAIN), time.slowest);
+        trip = gsrt__derive2(walk, GSRT__EQUATION_ROUND_TRIP, "between two steps of a sequence", time.all, turns);
+    }
+    if (drafted > 0)
+        trip = gsrt__derive2(walk, GSRT__EQUATION_QUOTIENT_TIME, "time of each accepted token", trip,
+                             gsrt__derive2(walk, GSRT__EQUATION_ACCEPTED, "tokens of a step",
+                                           gsrt__assume(walk, GSRT__ASSUMPTION_ACCEPTANCE),
+                                           gsrt__counted(walk, "drafted tokens", drafted, GSRT__PLAIN)));
+    load->trip = trip;
+    load->decode_step = time.all;
+    load->transfer = time.transfer;
+    load->busy[1] = time.busy;
+}
+
+gsrt__load gsrt__pool_load(gsrt__walk *walk, uint32_t pool, const gsrt__request *request, double held)
+{
+    const gsrt_deployment_pool *in = &walk->deployment->pools[pool];
+    gsrt__load load = {.held_most = gsrt__held_most(in),
+                       .does_prefill = (in->phases & GSRT_PHASE_PREFILL) != 0,
+                       .does_decode = (in->phases & GSRT_PHASE_DECODE) != 0};
+    load.held = at_least_one(ceil(fmin(held, load.held_most)));
+    if (load.does_prefill)
+        load_prefill(walk, pool, request, &load);
+    if (load.does_decode)
+        load_decode(walk, pool, request, &load);
+    gsrt__walk_at(walk, "pool %u: ", pool);
+    if (!load.does_decode) {
+        load.rate = gsrt__derive(walk, GSRT__EQUATION_EACH, "prompts of a replica per second", &load.service);
+        load.capacity = load.rate;
+        return load;
+    }
+    const gsrt__term cycle[] = {gsrt__counted(walk, "sequences under way", load.held, GSRT__PLAIN),
+                                load.does_prefill ? load.service
+                                                  : gsrt__counted(walk, "no prefills here", 0, GSRT__SECOND),
+                                gsrt__counted(walk, "tokens of a request", request->output, GSRT__PLAIN), load.trip};
+    load.rate = gsrt__derive(walk, GSRT__EQUATION_CLOSED_RATE, "requests of a replica per second", cycle);
+    load.capacity = load.rate;
+    return load;
+}
+
+/* ---- waiting ---- */
+
+/* Quantiles of an exponential of mean 1, of a normal, and of an even spread. */
+static const double exponential[GSRT_PERCENTILE_COUNT] = {0.693147, 2.995732, 4.605170};
+static const double normal[GSRT_PERCENTILE_COUNT] = {0, 1.644854, 2.326348};
+static const double even[GSRT_PERCENTILE_COUNT] = {0.5, 0.95, 0.99};
+
+static gsrt__term wait_closed(gsrt__walk *walk, const gsrt__load *load, double present, gsrt_percentile percentile)
+{
+    gsrt__term busy =
+        gsrt__derive2(walk, GSRT__EQUATION_UTILISATION, "share of time in prefills", load->rate, load->service);
+    /* a pool that only prefills is asked by all that are present */
+    double competing = load->does_decode ? load->held : present;
+    const gsrt__term inputs[] = {gsrt__counted(walk, "requests that may prefill", competing, GSRT__PLAIN),
+                                 load->service, busy, gsrt__assume(walk, GSRT__ASSUMPTION_SYNCHRONY),
+                                 gsrt__counted(walk, "percentile of a wave", even[percentile], GSRT__PLAIN)};
+    gsrt__term wait = gsrt__derive(walk, GSRT__EQUATION_BURST, "waiting for prefills of others", inputs);
+    if (!load->does_decode || present <= load->held)
+        return wait;
+    gsrt__term slot =
+        gsrt__derive2(walk, GSRT__EQUATION_LITTLE, "waiting for a place in the batch",
+                      gsrt__counted(walk, "requests without a place", present - load->held, GSRT__PLAIN), load->rate);
+    return gsrt__derive2(walk, GSRT__EQUATION_SUM, "waiting", wait, slot);
+}
+
+static gsrt__term wait_open(gsrt__walk *walk, const gsrt__load *load, const gsrt__request *request, gsrt__term arrival,
+                            gsrt_percentile percentile)
+{
+    gsrt__term factor = gsrt__counted(walk, "percentile over mean", exponential[percentile], GSRT__PLAIN);
+    const gsrt__term queue[] = {arrival, load->service,
+                                gsrt__counted(walk, "variation of prompts", request->variation, GSRT__PLAIN), factor};
+    gsrt__term wait = gsrt__derive(walk, GSRT__EQUATION_QUEUE, "waiting for prefills of others", queue);
+    if (!load->does_decode)
+        return wait;
+    gsrt__term held =
+        gsrt__derive2(walk, GSRT__EQUATION_LITTLE, "time in the batch when it is full",
+                      gsrt__counted(walk, "places in the batch", load->held_most, GSRT__PLAIN), load->capacity);
+    const gsrt__term slots[] = {arrival, held, gsrt__counted(walk, "places in the batch", load->held_most, GSRT__PLAIN),
+                                factor};
+    return gsrt__derive2(walk, GSRT__EQUATION_SUM, "waiting", wait,
+                         gsrt__derive(walk, GSRT__EQUATION_SLOT_QUEUE, "waiting for a place in the batch", slots));
+}
+
+gsrt__waiting gsrt__wait(gsrt__walk *walk, uint32_t pool, const gsrt__load *load, const gsrt__request *request,
+                         gsrt__term arrival, double present)
+{
+    gsrt__waiting out = {0};
+    for (gsrt_percentile p = 0; p < GSRT_PERCENTILE_COUNT; p++) {
+        gsrt__walk_at(walk, "pool %u %s: ", pool, gsrt_percentile_word(p));
+        if (load->does_prefill) {
+            gsrt__term wait = arrival.quantity.is_known ? wait_open(walk, load, request, arrival, p)
+                                                        : wait_closed(walk, load, present, p);
+            if (load->does_decode)
+                wait = gsrt__derive2(walk, GSRT__EQUATION_SUM, "waiting, the step under way included", wait,
+                                     gsrt__derive2(walk, GSRT__EQUATION_TIMES, "rest of the step under way",
+                                                   gsrt__counted(walk, "part of a step", even[p], GSRT__PLAIN),
+                                                   load->trip));
+            out.ttft[p] = gsrt__derive2(walk, GSRT__EQUATION_SUM, "first token", wait,
+                                        p == GSRT_PERCENTILE_50 ? load->first : load->first_most);
+        }
+        if (load->does_decode && load->does_prefill) {
+            double others = load->held - 1;
+            const gsrt__term inputs[] = {
+                load->trip, gsrt__counted(walk, "prefills of others", others + normal[p] * sqrt(others), GSRT__PLAIN),
+                load->service, gsrt__counted(walk, "tokens of a request", request->output, GSRT__PLAIN),
+                gsrt__assume(walk, GSRT__ASSUMPTION_SYNCHRONY)};
+            out.tpot[p] = gsrt__derive(walk, GSRT__EQUATION_STALLED, "time of each token", inputs);
+        } else if (load->does_decode) {
+            out.tpot[p] = load->trip;
+        }
+    }
+    return out;
+}

@@ -1,0 +1,431 @@
+/* How long a stage takes for one step: the work of its slowest member, exchanges, and what is sent on. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "placement/cost_impl.h"
+
+/* What one member does in one layer. */
+typedef struct work {
+    double matrix_operations, matrix_bytes;
+    double expert_operations, expert_bytes;
+    double attention_operations, attention_bytes;
+    double stream_bytes;
+    double pieces; /* launched */
+} work;
+
+/* ---- what is stated of engines ---- */
+
+gsrt_quantity gsrt__stated(const gsrt_fleet *fleet, gsrt_cost_mode mode, uint32_t part, uint32_t link,
+                           const char *property, gsrt_quantity claim)
+{
+    const gsrt_measurement *found = NULL;
+    for (uint32_t i = 0; mode == GSRT_COST_CALIBRATED && i < fleet->measurement_count; i++) {
+        const gsrt_measurement *m = &fleet->measurements[i];
+        if (m->part == part && m->link == link && m->place == GSRT_FLEET_NONE && strcmp(m->property, property) == 0 &&
+            (found == NULL || m->day >= found->day))
+            found = m;
+    }
+    return found == NULL ? claim : found->value;
+}
+
+typedef struct stated_rate {
+    gsrt_quantity rate;
+    gsrt__assumption_id share;
+    char property[48];
+} stated_rate;
+
+static bool is_measured(const gsrt_quantity *q)
+{
+    return q->source == GSRT_SOURCE_MEASURED || q->source == GSRT_SOURCE_DISCOVERED;
+}
+
+static stated_rate rate_of(const gsrt_fleet *fleet, uint32_t part, gsrt_rate_class class, gsrt_format format,
+                           gsrt_cost_mode mode)
+{
+    stated_rate out = {.share = GSRT__ASSUMPTION_MATMUL_SHARE};
+    gsrt_quantity claim = gsrt_part_rate(&fleet->parts[part], class, format);
+    if (class == GSRT_CLASS_ATTENTION && !claim.is_known) {
+        class = GSRT_CLASS_MATMUL;
+        claim = gsrt_part_rate(&fleet->parts[part], class, format);
+        out.share = GSRT__ASSUMPTION_ATTENTION_SHARE;
+    }
+    size_t at = 0;
+    for (const char *word = gsrt_rate_class_word(class); *word != 0; word++)
+        out.property[at++] = *word;
+    out.property[at++] = '.';
+    for (const char *word = gsrt_format_word(format); *word != 0; word++)
+        out.property[at++] = *word;
+    out.rate = gsrt__stated(fleet, mode, part, GSRT_FLEET_NONE, out.property, claim);
+    if (is_measured(&out.rate) && out.share == GSRT__ASSUMPTION_MATMUL_SHARE)
+        out.share = GSRT__ASSUMPTION_MEASURED_SHARE;
+    return out;
+}
+
+static gsrt_quantity bandwidth_of(const gsrt_fleet *fleet, const gsrt__engine *engine, gsrt_cost_mode mode,
+                                  gsrt__assumption_id *share)
+{
+    gsrt_quantity q = engine->bandwidth;
+    if (engine->memory != GSRT_FLEET_NONE) {
+        q = gsrt__stated(fleet, mode, engine->memory, GSRT_FLEET_NONE, "bandwidth", q);
+        q = gsrt__stated(fleet, mode, GSRT_FLEET_NONE, engine->link, "bandwidth", q);
+    }
+    *share = is_measured(&q) ? GSRT__ASSUMPTION_MEASURED_SHARE : GSRT__ASSUMPTION_MEMORY_SHARE;
+    return q;
+}
+
+gsrt_quantity gsrt_cost_rate(const gsrt_fleet *fleet, uint32_t part, gsrt_rate_class class, gsrt_format format,
+                             gsrt_cost_mode mode)
+{
+    stated_rate rate = rate_of(fleet, part, class, format, mode);
+    return gsrt_quantity_mul(rate.rate, gsrt__assumed(rate.share));
+}
+
+gsrt_quantity gsrt_cost_bandwidth(const gsrt_cost_profile *profile, uint32_t part, gsrt_cost_mode mode)
+{
+    gsrt__assumption_id share;
+    gsrt_quantity q = bandwidth_of(profile->fleet, &profile->engines[part], mode, &share);
+    return gsrt_quantity_mul(q, gsrt__assumed(share));
+}
+
+gsrt_format gsrt_cost_attention_format(const gsrt_region_choice *choice, gsrt_dtype state)
+{
+    if (choice->arithmetic == GSRT_ARITHMETIC_CANONICAL)
+        return GSRT_FORMAT_F32;
+    switch (choice->compute) {
+    case GSRT_FORMAT_F64:
+    case GSRT_FORMAT_F32:
+    case GSRT_FORMAT_TF32:
+    case GSRT_FORMAT_BF16:
+    case GSRT_FORMAT_F16: return choice->compute;
+    case GSRT_FORMAT_F8:
+    case GSRT_FORMAT_F6:
+    case GSRT_FORMAT_F4: return state == GSRT_DTYPE_F8_E4M3 ? GSRT_FORMAT_F8 : GSRT_FORMAT_BF16;
+    case GSRT_FORMAT_I8:
+    case GSRT_FORMAT_I4:
+    case GSRT_FORMAT_COUNT: break;
+    }
+    return GSRT_FORMAT_F32;
+}
+
+/* ---- amounts ---- */
+
+static double activation_bytes(const gsrt_region_choice *choice)
+{
+    return choice->arithmetic == GSRT_ARITHMETIC_CANONICAL ? 4 : 2;
+}
+
+/* Of `count` experts, each row choosing `chosen`: how many are chosen at all. source: expectation for independent,
+ * even choices. */
+static double touched(double experts, double count, double chosen, double rows)
+{
+    return experts * (1 - gsrt__power(1 - chosen / count, (uint64_t)ceil(rows)));
+}
+
+static void add_matrices(const gsrt__walk *walk, const gsrt__cut *cut, const gsrt__piece *piece,
+                         const gsrt_region_choice *choice, const gsrt__step *step, work *sum)
+{
+    const gsrt_deployment_stage *stage = cut->stage;
+    double own_rows = gsrt__rows_of(walk->workload, cut, piece), count = piece->matrix_count;
+    double row_bytes = gsrt__row_bytes(piece, choice), activation = activation_bytes(choice);
+    double rows = piece->class == GSRT__WORK_LOGITS ? step->sequences : step->rows;
+    if (piece->is_attention && stage->data_width > 1)
+        rows = ceil(rows / stage->data_width);
+    switch (piece->class) {
+    case GSRT__WORK_LOOKUP: sum->stream_bytes += rows * (row_bytes + piece->columns * activation); return;
+    case GSRT__WORK_EXPERT: {
+        double groups = stage->expert_width > 1 ? stage->expert_width : 1;
+        double pairs = rows * piece->chosen_count / groups;
+        double experts = touched(gsrt__experts_of(cut, piece), piece->expert_count, piece->chosen_count, rows);
+        sum->expert_operations += 2 * own_rows * piece->columns * pairs * count;
+        sum->expert_bytes +=
+            (experts * own_rows * row_bytes + pairs * (piece->columns + own_rows) * activation) * count;
+        return;
+    }
+    case GSRT__WORK_MATRIX:
+    case GSRT__WORK_LOGITS:
+    case GSRT__WORK_LATENT:
+        sum->matrix_operations += 2 * own_rows * piece->columns * rows * count;
+        sum->matrix_bytes += (own_rows * row_bytes + rows * (piece->columns + own_rows) * activation) * count;
+        return;
+    }
+}
+
+static void add_attention(const gsrt__walk *walk, const gsrt__cut *cut, const gsrt__layer_kind *kind,
+                          const gsrt_region_choice *choice, const gsrt__step *step, work *sum)
+{
+    const gsrt_state *state = &walk->workload->states[kind->state];
+    double rows = cut->stage->data_width > 1 ? ceil(step->rows / cut->stage->data_width) : step->rows;
+    double context = state->window > 0 && state->window < step->context ? state->window : step->context;
+    double heads = gsrt__units_of(cut, kind->head_count, cut->tensor_width, 1);
+    double position = gsrt__position_bytes(walk->workload, cut, kind, choice);
+    bool is_prefill = step->phase == GSRT_PHASE_PREFILL;
+    double elements = is_prefill ? kind->score_elements_expanded : kind->score_elements;
+    sum->attention_operations += 2 * elements * heads / kind->head_count * context * rows;
+    sum->attention_bytes += position * (is_prefill ? rows + context : rows * context) +
+                            rows * kind->score_elements_expanded * heads / kind->head_count * activation_bytes(choice);
+}
+
+static work work_of(const gsrt__walk *walk, const gsrt__cut *cut, uint32_t region, const gsrt__step *step)
+{
+    const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
+    const gsrt_region_choice *choice = &walk->deployment->choices[region];
+    work sum = {.pieces = kind->op_count};
+    for (uint32_t i = 0; i < kind->piece_count; i++)
+        add_matrices(walk, cut, &kind->pieces[i], choice, step, &sum);
+    if (kind->state != GSRT_NO_INDEX)
+        add_attention(walk, cut, kind, choice, step, &sum);
+    double split = kind->elementwise_split / cut->width;
+    sum.stream_bytes += step->rows * (kind->elementwise_whole + split) * activation_bytes(choice);
+    return sum;
+}
+
+/* ---- time of a member ---- */
+
+typedef struct engine_terms {
+    const char *name;
+    gsrt__term bandwidth, bandwidth_share, overhead, throttle;
+    bool is_capped;
+} engine_terms;
+
+static engine_terms engine_terms_of(gsrt__walk *walk, uint32_t part, double cap_w)
+{
+    const gsrt_part *p = &walk->fleet->parts[part];
+    gsrt_cost_mode mode = walk->question->mode;
+    gsrt__assumption_id share;
+    gsrt_quantity bandwidth = bandwidth_of(walk->fleet, &walk->profile->engines[part], mode, &share);
+    gsrt_quantity overhead =
+        gsrt__stated(walk->fleet, mode, part, GSRT_FLEET_NONE, "launch_overhead", p->launch_overhead);
+    engine_terms terms = {.name = p->name,
+                          .bandwidth = gsrt__input(walk, p->name, "memory bandwidth", &bandwidth),
+                          .bandwidth_share = gsrt__assume(walk, share),
+                          .overhead = gsrt__input(walk, p->name, "launch_overhead", &overhead),
+                          .is_capped = cap_w > 0 && !(p->power_max.is_known && cap_w >= p->power_max.hi)};
+    if (!terms.is_capped)
+        return terms;
+    gsrt_quantity cap = gsrt_quantity_exact(cap_w, GSRT__WATT);
+    gsrt_quantity above = gsrt_quantity_sub(cap, p->power_idle);
+    gsrt_quantity room = gsrt_quantity_sub(p->power_max, p->power_idle);
+    terms.throttle = gsrt__derive2(walk, GSRT__EQUATION_THROTTLE, "rate that a power cap leaves",
+                                   gsrt__input(walk, p->name, "power cap above idle", &above),
+                                   gsrt__input(walk, p->name, "power_max above idle", &room));
+    return terms;
+}
+
+static gsrt__term roofline(gsrt__walk *walk, const engine_terms *engine, uint32_t part, gsrt_rate_class class,
+                           gsrt_format format, double operations, double bytes, const char *name)
+{
+    stated_rate rate = rate_of(walk->fleet, part, class, format, walk->question->mode);
+    gsrt__term stated = gsrt__input(walk, engine->name, rate.property, &rate.rate);
+    if (engine->is_capped)
+        stated = gsrt__derive2(walk, GSRT__EQUATION_SHARE, "capped rate", stated, engine->throttle);
+    const gsrt__term inputs[] = {gsrt__counted(walk, "operations", operations, GSRT__OP),
+                                 stated,
+                                 gsrt__assume(walk, rate.share),
+                                 gsrt__counted(walk, "bytes", bytes, GSRT__BYTE),
+                                 engine->bandwidth,
+                                 engine->bandwidth_share};
+    return gsrt__derive(walk, GSRT__EQUATION_ROOFLINE, name, inputs);
+}
+
+static void add(gsrt__walk *walk, gsrt__term *sum, bool *is_set, gsrt__term term, const char *name)
+{
+    *sum = *is_set ? gsrt__derive2(walk, GSRT__EQUATION_SUM, name, *sum, term) : term;
+    *is_set = true;
+}
+
+/* One layer's work, without launches. */
+static gsrt__term layer_work(gsrt__walk *walk, const engine_terms *engine, uint32_t part, const gsrt__cut *cut,
+                             uint32_t region, const work *amounts)
+{
+    const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
+    const gsrt_region_choice *choice = &walk->deployment->choices[region];
+    gsrt__term sum = {0};
+    bool is_set = false;
+    if (amounts->matrix_operations > 0)
+        add(walk, &sum, &is_set,
+            roofline(walk, engine, part, GSRT_CLASS_MATMUL, choice->compute, amounts->matrix_operations,
+                     amounts->matrix_bytes, "matrices"),
+            "work");
+    if (amounts->expert_operations > 0) {
+        gsrt__term experts = roofline(walk, engine, part, GSRT_CLASS_MATMUL, choice->compute,
+                                      amounts->expert_operations, amounts->expert_bytes, "experts");
+        if (cut->stage->expert_width > 1)
+            experts = gsrt__derive2(walk, GSRT__EQUATION_TIMES, "experts of the fullest group",
+                                    gsrt__assume(walk, GSRT__ASSUMPTION_EXPERT_IMBALANCE), experts);
+        add(walk, &sum, &is_set, experts, "work");
+    }
+    if (amounts->attention_operations > 0) {
+        const gsrt_state *state = &walk->workload->states[kind->state];
+        gsrt_format format =
+            gsrt_cost_attention_format(choice, choice->state_is_as_given ? state->dtype : choice->state);
+        add(walk, &sum, &is_set,
+            roofline(walk, engine, part, GSRT_CLASS_ATTENTION, format, amounts->attention_operations,
+                     amounts->attention_bytes, "attention"),
+            "work");
+    }
+    const gsrt__term inputs[] = {gsrt__counted(walk, "bytes passed through", amounts->stream_bytes, GSRT__BYTE),
+                                 engine->bandwidth, engine->bandwidth_share};
+    add(walk, &sum, &is_set, gsrt__derive(walk, GSRT__EQUATION_STREAM, "norms, sums, activations", inputs), "work");
+    return sum;
+}
+
+typedef struct member_time {
+    gsrt__term total, work;
+} member_time;
+
+static member_time member_step(gsrt__walk *walk, uint32_t pool, uint32_t stage, uint32_t member, const gsrt__step *step)
+{
+    const gsrt_deployment_pool *in = &walk->deployment->pools[pool];
+    const gsrt_deployment_stage *s = &in->stages[stage];
+    uint32_t part = s->members[member].part, cursor = 0, region, count;
+    engine_terms engine = engine_terms_of(walk, part, in->power_cap_w);
+    gsrt__cut cut = gsrt__cut_of(s, member);
+    gsrt__term launches = {0}, work_sum = {0};
+    bool has_launches = false, has_work = false;
+    while (gsrt__next_region(walk, pool, stage, &cursor, &region, &count)) {
+        work amounts = work_of(walk, &cut, region, step);
+        gsrt__term layers = layer_work(walk, &engine, part, &cut, region, &amounts);
+        gsrt__term times = gsrt__counted(walk, "layers that are alike", count, GSRT__PLAIN);
+        add(walk, &work_sum, &has_work,
+            count == 1 ? layers
+                       : gsrt__derive2(walk, GSRT__EQUATION_TIMES, "work of layers that are alike", times, layers),
+            "work of all layers");
+        gsrt__term pieces =
+            gsrt__derive2(walk, GSRT__EQUATION_LAUNCHES, "launches",
+                          gsrt__counted(walk, "ops", amounts.pieces * count, GSRT__PLAIN), engine.overhead);
+        if (walk->deployment->choices[region].arithmetic == GSRT_ARITHMETIC_NATIVE)
+            pieces = gsrt__derive2(walk, GSRT__EQUATION_TIMES, "launches of fused ops",
+                                   gsrt__assume(walk, GSRT__ASSUMPTION_FUSION), pieces);
+        add(walk, &launches, &has_launches, pieces, "launches of all layers");
+    }
+    return (member_time){gsrt__derive2(walk, GSRT__EQUATION_SUM, "time of a member", work_sum, launches), work_sum};
+}
+
+/* ---- exchanges ---- */
+
+/* Experts lie apart, and tokens too: each goes to its experts and comes back. */
+static gsrt__term dispatch(gsrt__walk *walk, const gsrt__group *group, const gsrt_deployment_stage *s,
+                           const gsrt__layer_kind *kind, double rows, double activation)
+{
+    uint32_t chosen = 1;
+    for (uint32_t i = 0; i < kind->piece_count; i++)
+        chosen = kind->pieces[i].chosen_count > chosen ? kind->pieces[i].chosen_count : chosen;
+    double reached = chosen < s->expert_width ? chosen : s->expert_width;
+    double bytes = rows / s->data_width * reached * kind->dispatch_elements * activation;
+    return gsrt__exchange(walk, group, GSRT__EQUATION_ALL_TO_ALL, s->expert_width, 2, bytes,
+                          "tokens to experts and back");
+}
+
+/* Exchanges of one layer; false: there are none. */
+static bool layer_exchanges(gsrt__walk *walk, const gsrt__group *group, const gsrt_deployment_stage *s, uint32_t region,
+                            const gsrt__step *step, gsrt__term *out)
+{
+    const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
+    const gsrt_region_choice *choice = &walk->deployment->choices[region];
+    bool gathers = s->algorithm == GSRT_ALGORITHM_GATHER || s->algorithm == GSRT_ALGORITHM_NONE, is_set = false;
+    double count = gathers ? kind->gather_count : kind->reduce_count;
+    double elements = gathers ? kind->gather_elements : kind->reduce_elements, activation = activation_bytes(choice);
+    uint32_t tensor = group->width / (s->data_width > 0 ? s->data_width : 1);
+    gsrt__equation_id equation = gsrt__exchange_equation(s->algorithm);
+    if (kind->pieces[0].class == GSRT__WORK_LOGITS ||
+        (kind->piece_count > 0 && region == walk->profile->region_output)) {
+        *out = gsrt__exchange(walk, group, GSRT__EQUATION_GATHER, group->width, 1,
+                              step->sequences * walk->workload->vocab_count * activation, "logits");
+        return true;
+    }
+    if (count == 0)
+        return false;
+    double bytes = elements / count * step->rows * activation;
+    if (s->data_width <= 1) {
+        *out = gsrt__exchange(walk, group, equation, group->width, count, bytes, "exchanges");
+        return true;
+    }
+    double of_attention = floor(count / 2), rest = count - of_attention;
+    if (tensor > 1)
+        add(walk, out, &is_set,
+            gsrt__exchange(walk, group, equation, tensor, of_attention, bytes / s->data_width,
+                           "exchanges of attention"),
+            "exchanges");
+    if (kind->dispatch_elements > 0 && s->expert_width > 1)
+        add(walk, out, &is_set, dispatch(walk, group, s, kind, step->rows, activation), "exchanges");
+    else
+        add(walk, out, &is_set,
+            gsrt__exchange(walk, group, equation, group->width, rest, bytes, "exchanges of the rest"), "exchanges");
+    return is_set;
+}
+
+static gsrt__term stage_exchanges(gsrt__walk *walk, uint32_t pool, uint32_t stage, const gsrt__step *step)
+{
+    const gsrt_deployment_stage *s = &walk->deployment->pools[pool].stages[stage];
+    gsrt__term sum = {0}, one = {0};
+    bool is_set = false;
+    uint32_t cursor = 0, region, count;
+    if (gsrt_deployment_stage_width(s) > 1) {
+        gsrt__group group = gsrt__group_of(walk, s);
+        while (gsrt__next_region(walk, pool, stage, &cursor, &region, &count)) {
+            if (!layer_exchanges(walk, &group, s, region, step, &one))
+                continue;
+            gsrt__term times = gsrt__counted(walk, "layers that are alike", count, GSRT__PLAIN);
+            add(walk, &sum, &is_set,
+                count == 1
+                    ? one
+                    : gsrt__derive2(walk, GSRT__EQUATION_TIMES, "exchanges of layers that are alike", times, one),
+                "exchanges of all layers");
+        }
+    }
+    return is_set ? sum : gsrt__counted(walk, "no exchanges", 0, GSRT__SECOND);
+}
+
+/* What goes on to the next stage; from the last one the tokens go back to the first. */
+static gsrt__term send_on(gsrt__walk *walk, uint32_t pool, uint32_t stage, const gsrt__step *step)
+{
+    const gsrt_deployment_pool *in = &walk->deployment->pools[pool];
+    if (in->stage_count == 1)
+        return gsrt__counted(walk, "nothing is sent on", 0, GSRT__SECOND);
+    const gsrt_deployment_stage *s = &in->stages[stage], *next = &in->stages[(stage + 1) % in->stage_count];
+    bool is_last = stage + 1 == in->stage_count;
+    uint32_t region = walk->profile->region_of_layer[s->layer_last];
+    double bytes = is_last ? 4 * step->sequences
+                           : step->rows * walk->workload->dim * activation_bytes(&walk->deployment->choices[region]);
+    const gsrt_deployment_members *from = &s->members[s->member_count - 1], *to = &next->members[0];
+    gsrt__reach reach = gsrt__reach_between(walk, from->part, from->instance_first + from->instance_count - 1, to->part,
+                                            to->instance_first, is_last ? 1 : gsrt_deployment_stage_width(s));
+    const gsrt__term inputs[] = {gsrt__counted(walk, "messages", 1, GSRT__PLAIN), reach.latency,
+                                 gsrt__counted(walk, "bytes sent on", bytes, GSRT__BYTE), reach.bandwidth,
+                                 gsrt__assume(walk, GSRT__ASSUMPTION_LINK_SHARE)};
+    return gsrt__derive(walk, GSRT__EQUATION_SEND, is_last ? "tokens back to the first stage" : "to the next stage",
+                        inputs);
+}
+
+gsrt__stage_time gsrt__stage_step(gsrt__walk *walk, uint32_t pool, uint32_t stage, const gsrt__step *step)
+{
+    const gsrt_deployment_stage *s = &walk->deployment->pools[pool].stages[stage];
+    const char *phase = step->phase == GSRT_PHASE_PREFILL ? "prefill" : "decode";
+    member_time slowest = {0};
+    for (uint32_t m = 0; m < s->member_count; m++) {
+        gsrt__walk_at(walk, "pool %u stage %u member %u %s: ", pool, stage, m, phase);
+        member_time time = member_step(walk, pool, stage, m, step);
+        if (m == 0) {
+            slowest = time;
+            continue;
+        }
+        slowest.total = gsrt__derive2(walk, GSRT__EQUATION_LARGER, "slowest member", slowest.total, time.total);
+        slowest.work = gsrt__derive2(walk, GSRT__EQUATION_LARGER, "most work", slowest.work, time.work);
+    }
+    gsrt__walk_at(walk, "pool %u stage %u %s: ", pool, stage, phase);
+    gsrt__term exchanges = stage_exchanges(walk, pool, stage, step);
+    gsrt__term together;
+    if (s->overlaps) {
+        const gsrt__term inputs[] = {slowest.total, exchanges, gsrt__assume(walk, GSRT__ASSUMPTION_EXPOSED)};
+        together = gsrt__derive(walk, GSRT__EQUATION_OVERLAP, "work and exchanges", inputs);
+    } else {
+        together = gsrt__derive2(walk, GSRT__EQUATION_SUM, "work and exchanges", slowest.total, exchanges);
+    }
+    gsrt__term on = send_on(walk, pool, stage, step);
+    gsrt__stage_time out = {.total = gsrt__derive2(walk, GSRT__EQUATION_SUM, "stage", together, on),
+                            .transfer = gsrt__derive2(walk, GSRT__EQUATION_SUM, "transfers", exchanges, on)};
+    out.busy = gsrt__derive2(walk, GSRT__EQUATION_RATIO, "busy", slowest.work, out.total);
+    return out;
+}
