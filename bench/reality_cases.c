@@ -153,23 +153,22 @@ static gsrt_deployment *deployment_of(const test_case *t, const gsrt_workload *w
 }
 
 /* With one algorithm, or the best. */
-static void predict(const test_case *t, gsrt_deployment *d, const gsrt_cost_question *question, gsrt_cost *out)
+static gsrt_cost predict(const test_case *t, gsrt_deployment *d, const gsrt_cost_question *question)
 {
-    bool is_set = false;
+    gsrt_cost best = {0};
+    bool is_set = false, is_any = strcmp(t->algorithm, "best") == 0;
     for (gsrt_collective_algorithm a = GSRT_ALGORITHM_NONE; a <= GSRT_ALGORITHM_SWITCH; a++) {
-        bool is_best_of = strcmp(t->algorithm, "best") == 0 && a >= GSRT_ALGORITHM_RING;
-        if (!is_best_of && strcmp(t->algorithm, gsrt_collective_algorithm_name(a)) != 0)
-            continue;
         gsrt_cost cost;
+        if (is_any ? a < GSRT_ALGORITHM_RING : strcmp(t->algorithm, gsrt_collective_algorithm_name(a)) != 0)
+            continue;
         for (uint32_t s = 0; s < t->stages; s++)
             d->pools[0].stages[s].algorithm = a;
         if (gsrt_cost_predict(question, NULL, &cost) != GSRT_OK)
             fail("no memory for", t->id);
-        const gsrt_quantity *now = &cost.values[GSRT_MEASURE_LATENCY][0], *best = &out->values[GSRT_MEASURE_LATENCY][0];
-        if (!is_set || (now->is_known && (!best->is_known || now->value < best->value))) {
-            if (is_set)
-                gsrt_cost_fini(out);
-            *out = cost;
+        const gsrt_quantity *now = &cost.values[GSRT_MEASURE_LATENCY][0], *then = &best.values[GSRT_MEASURE_LATENCY][0];
+        if (!is_set || (now->is_known && (!then->is_known || now->value < then->value))) {
+            gsrt_cost_fini(&best);
+            best = cost;
             is_set = true;
         } else {
             gsrt_cost_fini(&cost);
@@ -177,6 +176,24 @@ static void predict(const test_case *t, gsrt_deployment *d, const gsrt_cost_ques
     }
     if (!is_set)
         fail("no such algorithm", t->algorithm);
+    return best;
+}
+
+/* The largest batch up to the one asked for that fits, as a server makes it; 1 where none does. */
+static void fit_batch(const test_case *t, gsrt_deployment *d, const gsrt_cost_question *question)
+{
+    uint32_t fits = 0, too_many = t->batch + 1;
+    while (too_many - fits > 1) {
+        uint32_t middle = fits == 0 && too_many == t->batch + 1 ? t->batch : fits + (too_many - fits) / 2;
+        d->pools[0].batch_max = middle;
+        gsrt_cost cost = predict(t, d, question);
+        if (cost.values[GSRT_MEASURE_MEMORY][0].value <= 1)
+            fits = middle;
+        else
+            too_many = middle;
+        gsrt_cost_fini(&cost);
+    }
+    d->pools[0].batch_max = fits > 0 ? fits : 1;
 }
 
 static void answer(const test_case *t, const gsrt_workload *w, const gsrt_fleet *fleet,
@@ -185,19 +202,19 @@ static void answer(const test_case *t, const gsrt_workload *w, const gsrt_fleet 
     gsrt_demand demand = {.prompt_tokens = gsrt_quantity_exact(t->prompt, (gsrt_dimension){.token = 1}),
                           .output_tokens = gsrt_quantity_exact(t->output, (gsrt_dimension){.token = 1}),
                           .concurrency = t->concurrency};
-    gsrt_cost cost = {0};
     gsrt_workload_totals totals = {0};
     gsrt_deployment *d = deployment_of(t, w, fleet);
     gsrt_cost_question question = {
         .workload = w, .fleet = fleet, .deployment = d, .demand = &demand, .profile = profile};
-    predict(t, d, &question, &cost);
+    fit_batch(t, d, &question);
+    gsrt_cost cost = predict(t, d, &question);
     if (gsrt_workload_totals_of(w, &totals) != GSRT_OK)
         fail("no memory for", t->id);
     const gsrt_quantity *ttft = &cost.values[GSRT_MEASURE_TTFT][0], *tpot = &cost.values[GSRT_MEASURE_TPOT][0];
     if (ttft->is_known && tpot->is_known)
-        (void)printf("%s %.9g %.9g %.9g %.9g %.9g %.9g %.6f %.9g %.9g %.9g\n", t->id, ttft->value, ttft->lo, ttft->hi,
-                     tpot->value, tpot->lo, tpot->hi, cost.values[GSRT_MEASURE_MEMORY][0].value,
-                     (double)totals.weight_bytes, (double)totals.parameters_active,
+        (void)printf("%s %.9g %.9g %.9g %.9g %.9g %.9g %.6f %u %.9g %.9g %.9g\n", t->id, ttft->value, ttft->lo,
+                     ttft->hi, tpot->value, tpot->lo, tpot->hi, cost.values[GSRT_MEASURE_MEMORY][0].value,
+                     d->pools[0].batch_max, (double)totals.weight_bytes, (double)totals.parameters_active,
                      (double)gsrt_workload_state_bytes(w, (uint32_t)(t->prompt + t->output / 2)));
     else
         (void)printf("%s refused unknown_quantity\n", t->id);

@@ -34,6 +34,7 @@ typedef struct gsrt_equation {
     uint32_t input_count;
     gsrt_dimension inputs[GSRT_EQUATION_INPUT_COUNT_MAX], output;
     bool is_of_any_dimension; /* sums and the like: all inputs and the output have the same one */
+    bool are_independent;     /* its inputs are different things: what each does to the interval is added in squares */
     int8_t directions[GSRT_EQUATION_INPUT_COUNT_MAX]; /* 1: rises with it; -1: falls */
     double (*compute)(const double *inputs);
 } gsrt_equation;
@@ -116,6 +117,7 @@ typedef struct gsrt_cost_question {
     const gsrt_deployment *deployment;
     const gsrt_demand *demand;
     gsrt_cost_mode mode;
+    int32_t today;                    /* what is not valid on this day is unknown; 0: nobody asks */
     const gsrt_cost_profile *profile; /* of these two; NULL: made on the way, which costs O(ops + links) */
 } gsrt_cost_question;
 

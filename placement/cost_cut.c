@@ -18,8 +18,10 @@ gsrt__cut gsrt__cut_of(const gsrt_deployment_stage *stage, uint32_t member)
 
 static uint32_t groups_touched(uint32_t first, uint32_t end, uint32_t unit_count, uint32_t grouped)
 {
+    if (end <= first || grouped == 0)
+        return end <= first ? 0 : end - first;
     uint32_t each = unit_count / grouped;
-    return end <= first ? 0 : grouped == 1 ? end - first : (end - 1) / each - first / each + 1;
+    return (end - 1) / each - first / each + 1;
 }
 
 /* Shares of the instances [first, first + count) of the stage. */
@@ -62,7 +64,7 @@ static uint32_t even_most(const gsrt__cut *cut, uint32_t unit_count, uint32_t wi
     uint32_t base = unit_count / width, rest = unit_count % width, most = 0;
     uint32_t begin = count >= width || cut->first % width + count > width ? 0 : cut->first % width;
     uint32_t end = begin + (count < width ? count : width);
-    if (grouped == 1)
+    if (grouped == 0)
         return base + (begin < rest ? 1 : 0);
     for (uint32_t i = begin; i < (end < width ? end : width); i++) {
         uint32_t first = i * base + (i < rest ? i : rest);
@@ -76,7 +78,7 @@ uint32_t gsrt__units_of(const gsrt__cut *cut, uint32_t unit_count, uint32_t grou
 {
     const gsrt_deployment_members *m = &cut->stage->members[cut->member];
     if (group_width <= 1)
-        return grouped == 1 ? unit_count : grouped;
+        return grouped == 0 ? unit_count : grouped;
     if (cut->is_even)
         return even_most(cut, unit_count, group_width, grouped);
     if (group_width > WIDTH_EXACT_MAX) {
@@ -106,7 +108,7 @@ double gsrt__rows_of(const gsrt_workload *workload, const gsrt__cut *cut, const 
     if (piece->split == GSRT_SPLIT_NONE || width <= 1)
         return piece->rows;
     uint32_t units = piece->is_kv ? gsrt__units_of(cut, w->head_count, width, w->kv_head_count)
-                                  : gsrt__units_of(cut, (piece->rows + piece->unit - 1) / piece->unit, width, 1);
+                                  : gsrt__units_of(cut, (piece->rows + piece->unit - 1) / piece->unit, width, 0);
     double rows = (double)units * piece->unit;
     return rows < piece->rows ? rows : piece->rows;
 }
@@ -118,7 +120,7 @@ double gsrt__experts_of(const gsrt__cut *cut, const gsrt__piece *piece)
     if (piece->class != GSRT__WORK_EXPERT || groups <= 1)
         return piece->expert_count;
     if (groups > WIDTH_EXACT_MAX || cut->is_even)
-        return (piece->expert_count + groups - 1) / groups;
+        return piece->expert_count / groups + (cut->first / each < piece->expert_count % groups ? 1 : 0);
     uint32_t shares[WIDTH_EXACT_MAX], first[WIDTH_EXACT_MAX + 1], sums[WIDTH_EXACT_MAX] = {0};
     uint32_t most = 0, begin = cut->first / each;
     uint32_t end = (cut->first + cut->stage->members[cut->member].instance_count - 1) / each;
@@ -159,7 +161,7 @@ double gsrt__position_bytes(const gsrt_workload *workload, const gsrt__cut *cut,
     const gsrt_state *state = &w->states[kind->state];
     gsrt_dtype dtype = choice->state_is_as_given ? state->dtype : choice->state;
     if (state->kind == GSRT_STATE_LATENT)
-        return gsrt__units_of(cut, kind->head_count, cut->tensor_width, 1) == 0
+        return gsrt__units_of(cut, kind->head_count, cut->tensor_width, 0) == 0
                    ? 0
                    : packed_bytes(state->key_width, dtype) + packed_bytes(state->value_width, dtype);
     uint32_t heads = gsrt__units_of(cut, w->head_count, cut->tensor_width, w->kv_head_count);
@@ -216,10 +218,10 @@ bool gsrt__next_region(const gsrt__walk *walk, uint32_t pool, uint32_t stage, ui
 
 typedef struct kept {
     double weights, state, widest;
+    double tied; /* of the tensor that both embeds and computes the logits: its largest use */
 } kept;
 
-static void keep_region(const gsrt__walk *walk, const gsrt__cut *cut, uint32_t region, uint32_t count, bool has_table,
-                        kept *sum)
+static void keep_region(const gsrt__walk *walk, const gsrt__cut *cut, uint32_t region, uint32_t count, kept *sum)
 {
     const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
     const gsrt_region_choice *choice = &walk->deployment->choices[region];
@@ -228,9 +230,13 @@ static void keep_region(const gsrt__walk *walk, const gsrt__cut *cut, uint32_t r
     for (uint32_t i = 0; i < kind->piece_count; i++) {
         const gsrt__piece *piece = &kind->pieces[i];
         double rows = gsrt__rows_of(walk->workload, cut, piece);
-        bool is_counted_already = piece->class == GSRT__WORK_LOGITS && has_table && walk->profile->output_is_tied;
-        if (!is_counted_already)
-            weights += rows * gsrt__row_bytes(piece, choice) * gsrt__experts_of(cut, piece) * piece->matrix_count;
+        double bytes = rows * gsrt__row_bytes(piece, choice) * gsrt__experts_of(cut, piece) * piece->matrix_count;
+        bool is_tied =
+            walk->profile->output_is_tied && (piece->class == GSRT__WORK_LOGITS || piece->class == GSRT__WORK_LOOKUP);
+        if (is_tied)
+            sum->tied = bytes > sum->tied ? bytes : sum->tied;
+        else
+            weights += bytes;
         double width = (is_whole ? piece->rows : rows) * piece->chosen_count;
         if (piece->class != GSRT__WORK_LOGITS && piece->class != GSRT__WORK_LOOKUP &&
             piece->class != GSRT__WORK_LATENT && width > sum->widest)
@@ -254,9 +260,8 @@ void gsrt__stage_memory(gsrt__walk *walk, uint32_t pool, uint32_t stage, uint32_
     gsrt__cut cut = gsrt__cut_of(s, member);
     kept sum = {0};
     uint32_t cursor = 0, region, count;
-    bool has_table = stage == 0 && walk->profile->region_embed != GSRT_NO_INDEX;
     while (gsrt__next_region(walk, pool, stage, &cursor, &region, &count))
-        keep_region(walk, &cut, region, count, has_table, &sum);
+        keep_region(walk, &cut, region, count, &sum);
     uint32_t data = s->data_width > 0 ? s->data_width : 1, dim = walk->workload->dim;
     double wanted = (double)in->batch_max * (1 + in->draft_tokens);
     double rows = in->prefill_tokens > wanted ? in->prefill_tokens : wanted;
@@ -265,11 +270,13 @@ void gsrt__stage_memory(gsrt__walk *walk, uint32_t pool, uint32_t stage, uint32_
                       (in->stage_count > 1 ? 2 * rows * dim : 0) +
                       (stage + 1 == in->stage_count ? wanted * walk->workload->vocab_count : 0);
     *out = (gsrt_cost_memory){.pool = pool, .stage = stage, .member = member};
-    out->weights = gsrt_quantity_exact(sum.weights, GSRT__BYTE);
+    out->weights = gsrt_quantity_exact(sum.weights + sum.tied, GSRT__BYTE);
     out->state = gsrt_quantity_exact(sum.state * sequences, GSRT__BYTE);
     out->buffers = gsrt_quantity_exact(4 * elements, GSRT__BYTE);
     if (engine->memory != GSRT_FLEET_NONE)
         out->capacity = walk->fleet->parts[engine->memory].capacity;
+    if (walk->question->today != 0 && !gsrt_quantity_is_valid_on(&out->capacity, walk->question->today))
+        out->capacity = (gsrt_quantity){0};
     double instances = engine->memory != GSRT_FLEET_NONE ? (double)engine->memory_instances : 1;
     out->capacity.value *= instances;
     out->capacity.lo *= instances;

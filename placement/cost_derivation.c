@@ -82,8 +82,11 @@ gsrt__term gsrt__derive2(gsrt__walk *walk, gsrt__equation_id id, const char *nam
 
 gsrt__term gsrt__input(gsrt__walk *walk, const char *of, const char *name, const gsrt_quantity *quantity)
 {
+    int32_t today = walk->question->today;
     gsrt__term term = {*quantity, GSRT_NO_INDEX};
     char before[128];
+    if (today != 0 && !gsrt_quantity_is_valid_on(quantity, today))
+        term.quantity = (gsrt_quantity){0};
     if (walk->why == NULL)
         return term;
     (void)snprintf(before, sizeof before, "%s%s", of == NULL ? walk->prefix : of, of == NULL ? "" : ": ");
@@ -91,12 +94,12 @@ gsrt__term gsrt__input(gsrt__walk *walk, const char *of, const char *name, const
     for (uint32_t i = 0; i < walk->why->count; i++) {
         const gsrt_cost_node *node = &walk->why->nodes[i];
         if (node->equation == NULL && strncmp(node->name, before, len) == 0 && strcmp(node->name + len, name) == 0 &&
-            node->value.value == quantity->value && node->value.hi == quantity->hi) {
+            node->value.value == term.quantity.value && node->value.hi == term.quantity.hi) {
             term.node = i;
             return term;
         }
     }
-    gsrt_cost_node node = {.value = *quantity};
+    gsrt_cost_node node = {.value = term.quantity};
     memset(node.inputs, 0xff, sizeof node.inputs);
     term.node = record(walk, before, name, &node);
     return term;

@@ -1,22 +1,9 @@
 /* The registry: every number of a prediction is an input or comes from one of these. */
-#include <assert.h>
 #include <math.h>
-#include <string.h>
 
 #include "placement/cost_impl.h"
 
 #define GSRT__SHARED "definition"
-
-double gsrt__power(double x, uint64_t exponent)
-{
-    double result = 1;
-    for (; exponent > 0; exponent >>= 1) {
-        if (exponent & 1)
-            result *= x;
-        x *= x;
-    }
-    return result;
-}
 
 /* ---- what they compute; x are the inputs in the order of the table ---- */
 
@@ -243,7 +230,7 @@ static double own_failures(const double *x)
 
 /* Of collectives: how many, latency, bytes of each, bandwidth, share, members. */
 #define COLLECTIVE_INPUTS                                                                                              \
-    6, {PLAIN, SECOND, BYTE, BYTE_RATE, PLAIN, PLAIN}, SECOND, false,                                                  \
+    6, {PLAIN, SECOND, BYTE, BYTE_RATE, PLAIN, PLAIN}, SECOND, false, true,                                            \
     {                                                                                                                  \
         1, 1, 1, -1, -1, 1                                                                                             \
     }
@@ -252,14 +239,15 @@ static double own_failures(const double *x)
 #define NO_ERROR 1, 1
 
 const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
-    [GSRT__EQUATION_SUM] = {"sum", "a + b", GSRT__SHARED, NO_ERROR, 2, {PLAIN}, PLAIN, true, {1, 1}, sum},
-    [GSRT__EQUATION_LARGER] = {"larger", "max(a, b)", GSRT__SHARED, NO_ERROR, 2, {PLAIN}, PLAIN, true, {1, 1}, larger},
+    [GSRT__EQUATION_SUM] = {"sum", "a + b", GSRT__SHARED, NO_ERROR, 2, {PLAIN}, PLAIN, true, false, {1, 1}, sum},
+    [GSRT__EQUATION_LARGER] =
+        {"larger", "max(a, b)", GSRT__SHARED, NO_ERROR, 2, {PLAIN}, PLAIN, true, false, {1, 1}, larger},
     [GSRT__EQUATION_SMALLER] =
-        {"smaller", "min(a, b)", GSRT__SHARED, NO_ERROR, 2, {PLAIN}, PLAIN, true, {1, 1}, smaller},
+        {"smaller", "min(a, b)", GSRT__SHARED, NO_ERROR, 2, {PLAIN}, PLAIN, true, false, {1, 1}, smaller},
     [GSRT__EQUATION_TIMES] =
-        {"times", "count * time", GSRT__SHARED, NO_ERROR, 2, {PLAIN, SECOND}, SECOND, false, {1, 1}, times},
+        {"times", "count * time", GSRT__SHARED, NO_ERROR, 2, {PLAIN, SECOND}, SECOND, false, false, {1, 1}, times},
     [GSRT__EQUATION_SHARE] =
-        {"share", "stated * share", GSRT__SHARED, NO_ERROR, 2, {OP_RATE, PLAIN}, OP_RATE, false, {1, 1}, times},
+        {"share", "stated * share", GSRT__SHARED, NO_ERROR, 2, {OP_RATE, PLAIN}, OP_RATE, false, true, {1, 1}, times},
     [GSRT__EQUATION_ROOFLINE] =
         {"roofline",
          "max(operations / (rate * share), bytes / (bandwidth * share))",
@@ -271,6 +259,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
          {OPS, OP_RATE, PLAIN, BYTE, BYTE_RATE, PLAIN},
          SECOND,
          false,
+         true,
          {1, -1, -1, 1, -1, -1},
          roofline},
     [GSRT__EQUATION_STREAM] = {"stream",
@@ -282,6 +271,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                {BYTE, BYTE_RATE, PLAIN},
                                SECOND,
                                false,
+                               true,
                                {1, -1, -1},
                                stream},
     [GSRT__EQUATION_LAUNCHES] = {"launches",
@@ -292,6 +282,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                  {PLAIN, SECOND},
                                  SECOND,
                                  false,
+                                 true,
                                  {1, 1},
                                  times},
     [GSRT__EQUATION_CONTENTION] = {"contention",
@@ -302,6 +293,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                    {BYTE_RATE, BYTE_RATE, PLAIN},
                                    BYTE_RATE,
                                    false,
+                                   true,
                                    {1, 1, -1},
                                    contention},
     [GSRT__EQUATION_TOGETHER] = {"together",
@@ -312,6 +304,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                  {PLAIN, BYTE_RATE},
                                  BYTE_RATE,
                                  false,
+                                 true,
                                  {1, 1},
                                  times},
     [GSRT__EQUATION_THROTTLE] = {"throttle",
@@ -323,6 +316,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                  {WATT, WATT},
                                  PLAIN,
                                  false,
+                                 true,
                                  {1, -1},
                                  throttle},
     [GSRT__EQUATION_SEND] = {"send",
@@ -334,6 +328,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                              {PLAIN, SECOND, BYTE, BYTE_RATE, PLAIN},
                              SECOND,
                              false,
+                             true,
                              {1, 1, 1, -1, -1},
                              send},
     [GSRT__EQUATION_GATHER] = {"gather", "count * (latency + bytes * (1 - 1/n) / (bandwidth * share))",
@@ -358,6 +353,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                 {SECOND, SECOND, PLAIN},
                                 SECOND,
                                 false,
+                                false,
                                 {1, 1, 1},
                                 overlap},
     [GSRT__EQUATION_PIPELINE_FILL] = {"pipeline fill",
@@ -368,6 +364,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                       {SECOND, SECOND, PLAIN},
                                       SECOND,
                                       false,
+                                      false,
                                       {1, 1, 1},
                                       pipeline_fill},
     [GSRT__EQUATION_ROUND_TRIP] = {"round trip",
@@ -377,6 +374,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                    2,
                                    {SECOND, SECOND},
                                    SECOND,
+                                   false,
                                    false,
                                    {1, 1},
                                    larger},
@@ -389,6 +387,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                 {SECOND, PLAIN, SECOND, PLAIN, PLAIN},
                                 SECOND,
                                 false,
+                                false,
                                 {1, 1, 1, -1, -1},
                                 stalled},
     [GSRT__EQUATION_CLOSED_RATE] = {"closed rate",
@@ -398,6 +397,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                     4,
                                     {PLAIN, SECOND, PLAIN, SECOND},
                                     PER_SECOND,
+                                    false,
                                     false,
                                     {1, -1, -1, -1},
                                     closed_rate},
@@ -411,6 +411,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                               {PLAIN, SECOND, PLAIN, PLAIN, PLAIN},
                               SECOND,
                               false,
+                              false,
                               {1, 1, 1, 1, 1},
                               burst},
     [GSRT__EQUATION_QUEUE] = {"queue",
@@ -421,6 +422,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                               4,
                               {PER_SECOND, SECOND, PLAIN, PLAIN},
                               SECOND,
+                              false,
                               false,
                               {1, 1, 1, 1},
                               queue},
@@ -434,6 +436,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                    {PER_SECOND, SECOND, PLAIN, PLAIN},
                                    SECOND,
                                    false,
+                                   false,
                                    {1, 1, -1, 1},
                                    slot_queue},
     [GSRT__EQUATION_LATENCY] = {"latency",
@@ -443,6 +446,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                 3,
                                 {SECOND, SECOND, PLAIN},
                                 SECOND,
+                                false,
                                 false,
                                 {1, 1, 1},
                                 latency},
@@ -454,6 +458,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                {PER_SECOND, TOKENS},
                                TOKEN_RATE,
                                false,
+                               false,
                                {1, 1},
                                times},
     [GSRT__EQUATION_ACCEPTED] = {"accepted",
@@ -464,10 +469,20 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                  {PLAIN, PLAIN},
                                  PLAIN,
                                  false,
+                                 true,
                                  {1, 1},
                                  accepted},
-    [GSRT__EQUATION_QUOTIENT_TIME] =
-        {"time of each", "time / count", GSRT__SHARED, NO_ERROR, 2, {SECOND, PLAIN}, SECOND, false, {1, -1}, quotient},
+    [GSRT__EQUATION_QUOTIENT_TIME] = {"time of each",
+                                      "time / count",
+                                      GSRT__SHARED,
+                                      NO_ERROR,
+                                      2,
+                                      {SECOND, PLAIN},
+                                      SECOND,
+                                      false,
+                                      true,
+                                      {1, -1},
+                                      quotient},
     [GSRT__EQUATION_BUSY_POWER] = {"power",
                                    "min(cap, idle + (maximum - idle) * busy) * engines",
                                    "linear in utilisation: Fan, Weber, Barroso 2007",
@@ -477,6 +492,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                    {WATT, WATT, PLAIN, WATT, PLAIN},
                                    WATT,
                                    false,
+                                   true,
                                    {1, 1, 1, 1, 1},
                                    busy_power},
     [GSRT__EQUATION_ENERGY] = {"energy",
@@ -486,6 +502,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                2,
                                {WATT, TOKEN_RATE},
                                {.joule = 1, .token = -1},
+                               false,
                                false,
                                {1, -1},
                                quotient},
@@ -497,6 +514,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                               {MONEY_RATE, TOKEN_RATE},
                               {.dollar = 1, .token = -1},
                               false,
+                              false,
                               {1, -1},
                               quotient},
     [GSRT__EQUATION_POWER_PRICE] = {"price of power",
@@ -507,6 +525,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                     {WATT, {.dollar = 1, .joule = -1}},
                                     MONEY_RATE,
                                     false,
+                                    true,
                                     {1, 1},
                                     times},
     [GSRT__EQUATION_FAILURES] = {"failures",
@@ -518,6 +537,7 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                  {PLAIN, SECOND},
                                  PER_SECOND,
                                  false,
+                                 true,
                                  {1, -1},
                                  failures},
     [GSRT__EQUATION_OWN_FAILURES] = {"own failures",
@@ -529,20 +549,48 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                      {PLAIN, SECOND, PLAIN},
                                      PER_SECOND,
                                      false,
+                                     true,
                                      {1, -1, -1},
                                      own_failures},
     [GSRT__EQUATION_MTTF] =
-        {"mttf", "1 / failures", GSRT__SHARED, NO_ERROR, 1, {PER_SECOND}, SECOND, false, {-1}, inverse},
-    [GSRT__EQUATION_FILL_LEVEL] =
-        {"fill level", "bytes / capacity", GSRT__SHARED, NO_ERROR, 2, {BYTE, BYTE}, PLAIN, false, {1, -1}, quotient},
+        {"mttf", "1 / failures", GSRT__SHARED, NO_ERROR, 1, {PER_SECOND}, SECOND, false, false, {-1}, inverse},
+    [GSRT__EQUATION_FILL_LEVEL] = {"fill level",
+                                   "bytes / capacity",
+                                   GSRT__SHARED,
+                                   NO_ERROR,
+                                   2,
+                                   {BYTE, BYTE},
+                                   PLAIN,
+                                   false,
+                                   true,
+                                   {1, -1},
+                                   quotient},
     [GSRT__EQUATION_RATIO] =
-        {"ratio", "time / time", GSRT__SHARED, NO_ERROR, 2, {SECOND, SECOND}, PLAIN, false, {1, -1}, quotient},
+        {"ratio", "time / time", GSRT__SHARED, NO_ERROR, 2, {SECOND, SECOND}, PLAIN, false, false, {1, -1}, quotient},
     [GSRT__EQUATION_PART] =
-        {"part", "share * share", GSRT__SHARED, NO_ERROR, 2, {PLAIN, PLAIN}, PLAIN, false, {1, 1}, times},
-    [GSRT__EQUATION_BUSY] =
-        {"busy", "rate / most", GSRT__SHARED, NO_ERROR, 2, {PER_SECOND, PER_SECOND}, PLAIN, false, {1, -1}, quotient},
-    [GSRT__EQUATION_UTILISATION] =
-        {"utilisation", "rate * time", "Little 1961", NO_ERROR, 2, {PER_SECOND, SECOND}, PLAIN, false, {1, 1}, times},
+        {"part", "share * share", GSRT__SHARED, NO_ERROR, 2, {PLAIN, PLAIN}, PLAIN, false, false, {1, 1}, times},
+    [GSRT__EQUATION_BUSY] = {"busy",
+                             "rate / most",
+                             GSRT__SHARED,
+                             NO_ERROR,
+                             2,
+                             {PER_SECOND, PER_SECOND},
+                             PLAIN,
+                             false,
+                             false,
+                             {1, -1},
+                             quotient},
+    [GSRT__EQUATION_UTILISATION] = {"utilisation",
+                                    "rate * time",
+                                    "Little 1961",
+                                    NO_ERROR,
+                                    2,
+                                    {PER_SECOND, SECOND},
+                                    PLAIN,
+                                    false,
+                                    false,
+                                    {1, 1},
+                                    times},
     [GSRT__EQUATION_LITTLE] = {"little",
                                "requests / rate",
                                "Little 1961",
@@ -551,108 +599,31 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                {PLAIN, PER_SECOND},
                                SECOND,
                                false,
+                               false,
                                {1, -1},
                                quotient},
-    [GSRT__EQUATION_EACH] = {"each", "1 / time", GSRT__SHARED, NO_ERROR, 1, {SECOND}, PER_SECOND, false, {-1}, inverse},
-    [GSRT__EQUATION_PRICE] =
-        {"price", "count * price", GSRT__SHARED, NO_ERROR, 2, {PLAIN, MONEY_RATE}, MONEY_RATE, false, {1, 1}, times},
-    [GSRT__EQUATION_RATES] =
-        {"rates", "replicas * rate", GSRT__SHARED, NO_ERROR, 2, {PLAIN, PER_SECOND}, PER_SECOND, false, {1, 1}, times},
+    [GSRT__EQUATION_EACH] =
+        {"each", "1 / time", GSRT__SHARED, NO_ERROR, 1, {SECOND}, PER_SECOND, false, false, {-1}, inverse},
+    [GSRT__EQUATION_PRICE] = {"price",
+                              "count * price",
+                              GSRT__SHARED,
+                              NO_ERROR,
+                              2,
+                              {PLAIN, MONEY_RATE},
+                              MONEY_RATE,
+                              false,
+                              true,
+                              {1, 1},
+                              times},
+    [GSRT__EQUATION_RATES] = {"rates",
+                              "replicas * rate",
+                              GSRT__SHARED,
+                              NO_ERROR,
+                              2,
+                              {PLAIN, PER_SECOND},
+                              PER_SECOND,
+                              false,
+                              false,
+                              {1, 1},
+                              times},
 };
-
-const gsrt_equation *gsrt_equation_at(size_t index)
-{
-    return index < GSRT__EQUATION_COUNT ? &gsrt__equations[index] : NULL;
-}
-
-const gsrt_equation *gsrt_equation_named(const char *name)
-{
-    for (size_t i = 0; i < GSRT__EQUATION_COUNT; i++) {
-        if (strcmp(gsrt__equations[i].name, name) == 0)
-            return &gsrt__equations[i];
-    }
-    return NULL;
-}
-
-gsrt_quantity gsrt_equation_apply(const gsrt_equation *equation, const gsrt_quantity *inputs)
-{
-    gsrt_quantity out = {.dimension = equation->is_of_any_dimension ? inputs[0].dimension : equation->output,
-                         .is_known = true,
-                         .confidence = 1,
-                         .source = GSRT_SOURCE_DERIVED,
-                         .valid_from_day = GSRT_DAY_FIRST,
-                         .valid_until_day = GSRT_DAY_LAST};
-    double low[GSRT_EQUATION_INPUT_COUNT_MAX], middle[GSRT_EQUATION_INPUT_COUNT_MAX],
-        high[GSRT_EQUATION_INPUT_COUNT_MAX];
-    for (uint32_t i = 0; i < equation->input_count; i++) {
-        const gsrt_quantity *q = &inputs[i];
-        if (!q->is_known)
-            return (gsrt_quantity){0};
-        assert(gsrt_dimension_equal(q->dimension, equation->is_of_any_dimension ? out.dimension : equation->inputs[i]));
-        bool rises = equation->directions[i] > 0;
-        low[i] = rises ? q->lo : q->hi;
-        middle[i] = q->value;
-        high[i] = rises ? q->hi : q->lo;
-        out.confidence = fmin(out.confidence, q->confidence);
-        if (q->valid_from_day > out.valid_from_day)
-            out.valid_from_day = q->valid_from_day;
-        if (q->valid_until_day < out.valid_until_day)
-            out.valid_until_day = q->valid_until_day;
-    }
-    out.value = equation->compute(middle);
-    out.lo = equation->compute(low) * equation->error_lo;
-    out.hi = equation->compute(high) * equation->error_hi;
-    return out;
-}
-
-/* ---- assumptions ---- */
-
-const gsrt__assumption gsrt__assumptions[GSRT__ASSUMPTION_COUNT] = {
-    [GSRT__ASSUMPTION_MATMUL_SHARE] = {"share of the stated matmul rate", 0.77, 0.5, 0.97, PLAIN, GSRT_SOURCE_MEASURED,
-                                       "measured: stas00/ml-engineering, maximum achievable matmul FLOPS of 20 "
-                                       "accelerators: median 0.77, 0.51 to 0.97"},
-    [GSRT__ASSUMPTION_ATTENTION_SHARE] = {"share of the stated matmul rate in attention", 0.5, 0.35, 0.75, PLAIN,
-                                          GSRT_SOURCE_PAPER,
-                                          "paper: FlashAttention-3 (arXiv 2407.08608): 0.35 (version 2) to 0.75 of "
-                                          "an H100's peak"},
-    [GSRT__ASSUMPTION_MEMORY_SHARE] = {"share of the stated memory bandwidth", 0.8, 0.7, 0.92, PLAIN, GSRT_SOURCE_PAPER,
-                                       "paper: AIConfigurator systems/h100_sxm.yaml 0.8, Calculon "
-                                       "h100_80g_nvl8.json 0.9 (large)"},
-    [GSRT__ASSUMPTION_MEASURED_SHARE] = {"share of what was measured", 0.95, 0.8, 1, PLAIN, GSRT_SOURCE_GUESS,
-                                         "guess: measured rates are those of long runs"},
-    [GSRT__ASSUMPTION_LINK_SHARE] = {"share of the stated link bandwidth", 0.8, 0.6, 0.9, PLAIN, GSRT_SOURCE_MEASURED,
-                                     "measured: stas00/ml-engineering, ring all-reduce of 16 GiB: 367.2 of 450 "
-                                     "GB/s (H200), 234.9 of 300 GB/s (A100)"},
-    [GSRT__ASSUMPTION_SWITCH_SHARE] = {"share of the stated link bandwidth, sums in the switch", 0.6, 0.5, 0.8, PLAIN,
-                                       GSRT_SOURCE_MEASURED,
-                                       "measured: stas00/ml-engineering, all-reduce in the switch of 16 GiB: bus "
-                                       "bandwidth 480 GB/s of 8 H200, that is 274 of 450 GB/s"},
-    [GSRT__ASSUMPTION_FUSION] = {"pieces of work that are launched, per op", 0.7, 0.4, 1, PLAIN, GSRT_SOURCE_GUESS,
-                                 "guess: libraries fuse norms, rotations and activations with their neighbours"},
-    [GSRT__ASSUMPTION_HOST_STEP] = {"host's work between steps", 1e-3, 1e-4, 4e-3, SECOND, GSRT_SOURCE_PAPER,
-                                    "paper: Srivatsa et al. 2024, Can Scheduling Overhead Dominate LLM Inference "
-                                    "Performance?"},
-    [GSRT__ASSUMPTION_EXPERT_IMBALANCE] = {"load of the fullest expert group over the mean", 1.2, 1, 2, PLAIN,
-                                           GSRT_SOURCE_GUESS, "guess: chosen experts are not evenly spread"},
-    [GSRT__ASSUMPTION_EXPOSED] = {"what overlapping does not hide", 0.2, 0, 1, PLAIN, GSRT_SOURCE_GUESS,
-                                  "guess: the first and the last piece of an exchange stay visible"},
-    [GSRT__ASSUMPTION_SYNCHRONY] = {"synchrony of a closed system", 0.5, 0, 1, PLAIN, GSRT_SOURCE_GUESS,
-                                    "guess: requests of equal lengths move in waves, others do not"},
-    [GSRT__ASSUMPTION_ACCEPTANCE] = {"share of drafted tokens that are accepted", 0.7, 0.5, 0.9, PLAIN,
-                                     GSRT_SOURCE_PAPER, "paper: Leviathan, Kalman, Matias 2023, table 2"},
-};
-
-gsrt_quantity gsrt__assumed(gsrt__assumption_id id)
-{
-    const gsrt__assumption *a = &gsrt__assumptions[id];
-    return (gsrt_quantity){.value = a->value,
-                           .lo = a->lo,
-                           .hi = a->hi,
-                           .dimension = a->dimension,
-                           .is_known = true,
-                           .confidence = a->source == GSRT_SOURCE_GUESS ? 0.5 : 0.9,
-                           .source = a->source,
-                           .source_text = a->source_text,
-                           .valid_from_day = GSRT_DAY_FIRST,
-                           .valid_until_day = GSRT_DAY_LAST};
-}

@@ -250,7 +250,7 @@ typedef struct gsrt__cut {
 
 gsrt__cut gsrt__cut_of(const gsrt_deployment_stage *stage, uint32_t member);
 /* The most of `unit_count` units, apportioned over each group_width instances in a row, that one of the entry has;
- * grouped > 1: how many groups of so many units are touched (KV heads of query heads). */
+ * grouped: how many of so many groups it touches instead (KV heads of query heads); 0: units. */
 uint32_t gsrt__units_of(const gsrt__cut *cut, uint32_t unit_count, uint32_t group_width, uint32_t grouped);
 /* Rows of a piece's matrix that an instance has, of one expert; and experts (1 without). */
 double gsrt__rows_of(const gsrt_workload *workload, const gsrt__cut *cut, const gsrt__piece *piece);

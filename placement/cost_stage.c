@@ -12,7 +12,6 @@ typedef struct work {
     double expert_operations, expert_bytes;
     double attention_operations, attention_bytes;
     double stream_bytes;
-    double pieces; /* launched */
 } work;
 
 /* ---- what is stated of engines ---- */
@@ -158,7 +157,7 @@ static void add_attention(const gsrt__walk *walk, const gsrt__cut *cut, const gs
     const gsrt_state *state = &walk->workload->states[kind->state];
     double rows = cut->stage->data_width > 1 ? ceil(step->rows / cut->stage->data_width) : step->rows;
     double context = state->window > 0 && state->window < step->context ? state->window : step->context;
-    double heads = gsrt__units_of(cut, kind->head_count, cut->tensor_width, 1);
+    double heads = gsrt__units_of(cut, kind->head_count, cut->tensor_width, 0);
     double position = gsrt__position_bytes(walk->workload, cut, kind, choice);
     bool is_prefill = step->phase == GSRT_PHASE_PREFILL;
     double elements = is_prefill ? kind->score_elements_expanded : kind->score_elements;
@@ -171,7 +170,7 @@ static work work_of(const gsrt__walk *walk, const gsrt__cut *cut, uint32_t regio
 {
     const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
     const gsrt_region_choice *choice = &walk->deployment->choices[region];
-    work sum = {.pieces = kind->op_count};
+    work sum = {0};
     for (uint32_t i = 0; i < kind->piece_count; i++)
         add_matrices(walk, cut, &kind->pieces[i], choice, step, &sum);
     if (kind->state != GSRT_NO_INDEX)
@@ -271,6 +270,18 @@ static gsrt__term layer_work(gsrt__walk *walk, const engine_terms *engine, uint3
     return sum;
 }
 
+/* Pieces of work that are launched for `count` layers: each op by itself, but the canonical runtime submits a stage's
+ * ops as one, and again after each exchange (model/region_actor). */
+static double launched(const gsrt__walk *walk, const gsrt__cut *cut, uint32_t region, uint32_t count, bool is_first)
+{
+    const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
+    if (walk->deployment->choices[region].arithmetic == GSRT_ARITHMETIC_NATIVE)
+        return (double)kind->op_count * count;
+    bool gathers = gsrt__exchange_equation(cut->stage->algorithm) == GSRT__EQUATION_GATHER;
+    double exchanges = cut->width <= 1 ? 0 : gathers ? kind->gather_count : kind->reduce_count;
+    return exchanges * count + (is_first ? 1 : 0);
+}
+
 typedef struct member_time {
     gsrt__term total, work;
 } member_time;
@@ -292,9 +303,10 @@ static member_time member_step(gsrt__walk *walk, uint32_t pool, uint32_t stage, 
             count == 1 ? layers
                        : gsrt__derive2(walk, GSRT__EQUATION_TIMES, "work of layers that are alike", times, layers),
             "work of all layers");
-        gsrt__term pieces =
-            gsrt__derive2(walk, GSRT__EQUATION_LAUNCHES, "launches",
-                          gsrt__counted(walk, "ops", amounts.pieces * count, GSRT__PLAIN), engine.overhead);
+        gsrt__term pieces = gsrt__derive2(
+            walk, GSRT__EQUATION_LAUNCHES, "launches",
+            gsrt__counted(walk, "pieces of work", launched(walk, &cut, region, count, !has_launches), GSRT__PLAIN),
+            engine.overhead);
         if (walk->deployment->choices[region].arithmetic == GSRT_ARITHMETIC_NATIVE)
             pieces = gsrt__derive2(walk, GSRT__EQUATION_TIMES, "launches of fused ops",
                                    gsrt__assume(walk, GSRT__ASSUMPTION_FUSION), pieces);

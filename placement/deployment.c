@@ -11,7 +11,8 @@ static gsrt_format canonical_format(const gsrt_workload *workload, uint32_t regi
     const gsrt_region *r = &workload->regions[region];
     for (uint32_t i = r->op_first; i < r->op_first + r->op_count; i++) {
         const gsrt_op *op = &workload->ops[i];
-        if (op->kind != GSRT_OP_LINEAR && op->kind != GSRT_OP_LOGITS && op->kind != GSRT_OP_EXPERT_LINEAR)
+        if (op->kind != GSRT_OP_LINEAR && op->kind != GSRT_OP_LOGITS && op->kind != GSRT_OP_EXPERT_LINEAR &&
+            op->kind != GSRT_OP_LATENT_ATTENTION)
             continue;
         gsrt_dtype dtype = workload->tensors[op->tensor].dtype;
         if (dtype == GSRT_DTYPE_Q8_0 || dtype == GSRT_DTYPE_Q4_0)

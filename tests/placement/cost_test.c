@@ -1,0 +1,485 @@
+/* The cost model: every equation against numbers computed by hand, what unknown inputs do, a whole prediction of a
+ * workload small enough to be computed by hand, and which way a prediction moves.
+ */
+#include "placement/cost.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "placement/workload_text.h"
+#include "tests/placement/fleets.h"
+#include "tests/unit.h"
+
+/* ---- equations ---- */
+
+typedef struct example {
+    const char *equation;
+    double inputs[GSRT_EQUATION_INPUT_COUNT_MAX];
+    double wanted;
+} example;
+
+/* 1e9 operations at 1e12 * 0.5 take 2 ms; 4e6 bytes at 1e9 * 0.8 take 5 ms. And so on, by hand. */
+static const example examples[] = {
+    {"sum", {2, 3}, 5},
+    {"larger", {2, 3}, 3},
+    {"smaller", {2, 3}, 2},
+    {"times", {4, 0.5}, 2},
+    {"share", {1e12, 0.5}, 5e11},
+    {"roofline", {1e9, 1e12, 0.5, 4e6, 1e9, 0.8}, 5e-3},
+    {"roofline", {1e10, 1e12, 0.5, 4e6, 1e9, 0.8}, 20e-3},
+    {"stream", {4e6, 1e9, 0.8}, 5e-3},
+    {"launches", {10, 2e-6}, 20e-6},
+    {"contention", {100e9, 400e9, 8}, 50e9},
+    {"contention", {100e9, 400e9, 2}, 100e9},
+    {"together", {8, 50e9}, 400e9},
+    {"throttle", {100, 400}, 0.5},
+    {"throttle", {500, 400}, 1},
+    {"send", {2, 1e-6, 1e6, 1e9, 0.5}, 2 * (1e-6 + 2e-3)},
+    {"gather", {1, 1e-6, 8e6, 1e9, 1, 4}, 1e-6 + 6e-3},
+    {"subtrees", {1, 1e-6, 8e6, 1e9, 1, 4}, 2e-6 + 12e-3},
+    {"ring", {1, 1e-6, 8e6, 1e9, 1, 4}, 6e-6 + 12e-3},
+    {"tree", {1, 1e-6, 8e6, 1e9, 1, 5}, 6e-6 + 16e-3},
+    {"switch", {3, 1e-6, 8e6, 1e9, 1, 4}, 3 * (2e-6 + 8e-3)},
+    {"all-to-all", {2, 1e-6, 8e6, 1e9, 1, 4}, 2 * (1e-6 + 6e-3)},
+    {"overlap", {5, 3, 0.5}, 6.5},
+    {"pipeline fill", {10, 3, 4}, 19},
+    {"round trip", {10, 12}, 12},
+    {"stalled by prefills", {10e-3, 20, 0.1, 100, 0.5}, 10e-3 + 2.0 / 100 * 0.75},
+    {"closed rate", {4, 0.5, 100, 0.02}, 1},
+    {"burst", {5, 2, 0.5, 1, 0.5}, 4}, /* all at once: half of four prefills of 2 s */
+    {"burst", {5, 2, 0.5, 0, 0.5}, 1}, /* at random: 0.5 * 2 / (2 * 0.5) */
+    {"queue", {0.5, 1, 0, 1}, 0.5},    /* M/D/1, half busy */
+    {"queue", {0.5, 1, 1, 1}, 1},      /* M/M/1 */
+    {"queue", {2, 1, 1, 1}, GSRT_COST_NEVER_S},
+    {"slot queue", {0.5, 1, 1, 1}, 1}, /* one slot: M/M/1 again */
+    {"slot queue", {2, 1, 1, 1}, GSRT_COST_NEVER_S},
+    {"latency", {1, 0.1, 11}, 2},
+    {"tokens", {3, 100}, 300},
+    {"accepted", {0.5, 2}, 1.75},
+    {"time of each", {3, 1.5}, 2},
+    {"power", {100, 700, 0.5, 700, 8}, 3200},
+    {"power", {100, 700, 0.5, 300, 8}, 2400},
+    {"energy", {3200, 1600}, 2},
+    {"cost", {0.01, 1000}, 1e-5},
+    {"price of power", {1000, 2e-8}, 2e-5},
+    {"failures", {8, 4}, 2},
+    {"own failures", {8, 4, 0.5}, 1},
+    {"mttf", {0.25}, 4},
+    {"fill level", {40e9, 80e9}, 0.5},
+    {"ratio", {1, 4}, 0.25},
+    {"part", {0.5, 0.5}, 0.25},
+    {"busy", {3, 6}, 0.5},
+    {"utilisation", {3, 0.1}, 0.3},
+    {"little", {6, 3}, 2},
+    {"each", {4}, 0.25},
+    {"price", {8, 0.5}, 4},
+    {"rates", {2, 3}, 6},
+};
+
+static void set_inputs(const gsrt_equation *equation, const double *values, gsrt_quantity *out)
+{
+    for (uint32_t i = 0; i < equation->input_count; i++)
+        out[i] = gsrt_quantity_exact(values[i], equation->is_of_any_dimension ? (gsrt_dimension){.second = 1}
+                                                                              : equation->inputs[i]);
+}
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-12 * fmax(fabs(a), fabs(b));
+}
+
+START_TEST(equations_by_hand)
+{
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        const gsrt_equation *equation = gsrt_equation_named(examples[i].equation);
+        gsrt_quantity inputs[GSRT_EQUATION_INPUT_COUNT_MAX];
+        ck_assert_msg(equation != NULL, "no equation '%s'", examples[i].equation);
+        set_inputs(equation, examples[i].inputs, inputs);
+        gsrt_quantity out = gsrt_equation_apply(equation, inputs);
+        ck_assert(out.is_known);
+        ck_assert_msg(is_near(out.value, examples[i].wanted), "%s: %.17g instead of %.17g", examples[i].equation,
+                      out.value, examples[i].wanted);
+        ck_assert(out.lo <= out.value && out.value <= out.hi);
+        ck_assert(is_near(out.lo, out.value * equation->error_lo) && is_near(out.hi, out.value * equation->error_hi));
+        if (!equation->is_of_any_dimension)
+            ck_assert(gsrt_dimension_equal(out.dimension, equation->output));
+    }
+}
+END_TEST
+
+START_TEST(every_equation_has_an_example_a_formula_and_a_source)
+{
+    for (size_t i = 0; gsrt_equation_at(i) != NULL; i++) {
+        const gsrt_equation *equation = gsrt_equation_at(i);
+        bool is_shown = false;
+        for (size_t k = 0; k < sizeof examples / sizeof *examples; k++)
+            is_shown = is_shown || strcmp(examples[k].equation, equation->name) == 0;
+        ck_assert_msg(is_shown, "%s", equation->name);
+        ck_assert(equation->formula[0] != 0 && equation->source[0] != 0);
+        ck_assert(equation->error_lo <= 1 && equation->error_hi >= 1);
+        ck_assert_ptr_eq(gsrt_equation_named(equation->name), equation);
+    }
+}
+END_TEST
+
+/* What an equation says of its directions is so, around every example. */
+START_TEST(directions_are_as_stated)
+{
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        const gsrt_equation *equation = gsrt_equation_named(examples[i].equation);
+        for (uint32_t k = 0; k < equation->input_count; k++) {
+            double x[GSRT_EQUATION_INPUT_COUNT_MAX];
+            memcpy(x, examples[i].inputs, sizeof x);
+            double before = equation->compute(x);
+            x[k] = x[k] * 1.01;
+            double moved = (equation->compute(x) - before) * equation->directions[k];
+            ck_assert_msg(moved >= 0, "%s, input %u", equation->name, k);
+        }
+    }
+}
+END_TEST
+
+START_TEST(unknown_stays_unknown)
+{
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        const gsrt_equation *equation = gsrt_equation_named(examples[i].equation);
+        for (uint32_t k = 0; k < equation->input_count; k++) {
+            gsrt_quantity inputs[GSRT_EQUATION_INPUT_COUNT_MAX];
+            set_inputs(equation, examples[i].inputs, inputs);
+            inputs[k] = (gsrt_quantity){0};
+            ck_assert(!gsrt_equation_apply(equation, inputs).is_known);
+        }
+    }
+}
+END_TEST
+
+/* Two inputs of one equation err independently: 10 % and 10 % make 14 %. Terms of a sum do not: 10 % stay. */
+START_TEST(intervals)
+{
+    gsrt_quantity inputs[2] = {gsrt_quantity_exact(100, (gsrt_dimension){0}),
+                               gsrt_quantity_exact(2, (gsrt_dimension){.second = 1})};
+    inputs[0].lo = 90;
+    inputs[0].hi = 110;
+    inputs[1].lo = 1.8;
+    inputs[1].hi = 2.2;
+    inputs[1].confidence = 0.9;
+    gsrt_quantity out = gsrt_equation_apply(gsrt_equation_named("launches"), inputs);
+    ck_assert_double_eq(out.value, 200);
+    ck_assert(is_near(out.hi, 200 + sqrt(2) * 20) && is_near(out.lo, 200 - sqrt(2) * 20));
+    ck_assert_double_eq(out.confidence, 0.9);
+    inputs[0] = inputs[1];
+    out = gsrt_equation_apply(gsrt_equation_named("sum"), inputs);
+    ck_assert(is_near(out.lo, 3.6) && is_near(out.hi, 4.4));
+}
+END_TEST
+
+/* ---- a whole prediction ---- */
+
+/* One layer of a product and a sum, without norms: 8 x 8 matrices in bf16, one KV head of four. */
+static const char tiny[] =
+    "gsrt-workload 1\n"
+    "workload name=\"tiny\" architecture=\"tiny\" layers=1 dim=8 ffn=8 heads=2 kv_heads=1 head_dim=4 value_head_dim=4 "
+    "vocab=16 context=64\n"
+    "tensor name=\"embed\" dtype=bf16 stack=1 rows=16 columns=8 bytes=256\n"
+    "tensor name=\"q\" dtype=bf16 stack=1 rows=8 columns=8 bytes=128\n"
+    "tensor name=\"k\" dtype=bf16 stack=1 rows=4 columns=8 bytes=64\n"
+    "tensor name=\"v\" dtype=bf16 stack=1 rows=4 columns=8 bytes=64\n"
+    "tensor name=\"o\" dtype=bf16 stack=1 rows=8 columns=8 bytes=128\n"
+    "tensor name=\"logits\" dtype=bf16 stack=1 rows=16 columns=8 bytes=256\n"
+    "value name=\"x\" width=8\n"
+    "value name=\"q\" width=8 split=heads unit=4\n"
+    "value name=\"k\" width=4 split=heads unit=4 kv=true\n"
+    "value name=\"v\" width=4 split=heads unit=4 kv=true\n"
+    "value name=\"attn\" width=8 split=heads unit=4\n"
+    "value name=\"out\" width=8 split=output unit=4\n"
+    "value name=\"y\" width=8\n"
+    "value name=\"logits\" width=16 rows=wanted split=vocab unit=1\n"
+    "state name=\"kv\" kind=kv layer=0 dtype=bf16 key_width=4 value_width=4\n"
+    "op kind=embed region=0 out=0 tensor=0 k_group=1\n"
+    "op kind=linear region=1 layer=0 in0=0 out=1 tensor=1 k_group=1\n"
+    "op kind=linear region=1 layer=0 in0=0 out=2 tensor=2 k_group=1\n"
+    "op kind=linear region=1 layer=0 in0=0 out=3 tensor=3 k_group=1\n"
+    "op kind=attention region=1 layer=0 state=0 in0=1 in1=2 in2=3 out=4 scale=0.5 head_dim=4 k_group=1\n"
+    "op kind=linear region=1 layer=0 in0=4 out=5 tensor=4 k_group=4\n"
+    "op kind=add region=1 layer=0 in0=0 in1=5 out=6 k_group=1\n"
+    "op kind=logits region=2 in0=6 out=7 tensor=5 k_group=1\n"
+    "region name=\"embed\" count=1 out=0 phases=prefill+decode deterministic=true\n"
+    "region name=\"layer.0\" layer=0 first=1 count=6 in=0 out=6 phases=prefill+decode "
+    "effects=reads_state+writes_state deterministic=true\n"
+    "region name=\"output\" first=7 count=1 in=6 out=7 phases=prefill+decode sensitivity=choice effects=emits "
+    "deterministic=true\n"
+    "end\n";
+
+/* Two engines over a switch; everything is stated, rates so high that bytes decide. */
+#define TWO(GPU_MORE)                                                                                                  \
+    "gsrt_fleet: 1\n"                                                                                                  \
+    "name: two\n"                                                                                                      \
+    "source: \"declared: made up\"\n"                                                                                  \
+    "places:\n"                                                                                                        \
+    "  - {name: node, kind: node, energy_price: \"0.36 $/kWh\", mttf: \"1000 h\"}\n"                                   \
+    "parts:\n"                                                                                                         \
+    "  - name: gpu\n"                                                                                                  \
+    "    kind: engine\n"                                                                                               \
+    "    in: node\n"                                                                                                   \
+    "    count: 2\n"                                                                                                   \
+    "    rates: {matmul: {f32: \"1 TFLOPS\"}}\n"                                                                       \
+    "    memory: [{tier: hbm, capacity: \"1 MB\", bandwidth: \"1 GB/s\"}]\n" GPU_MORE                                  \
+    "  - {name: mesh, kind: switch, "                                                                                  \
+    "in: node}\n"                                                                                                      \
+    "links:\n"                                                                                                         \
+    "  - {from: gpu, to: mesh, kind: network, both: true, bandwidth: \"1 GB/s\", latency: \"1 us\"}\n"
+
+#define STATED                                                                                                         \
+    "    launch_overhead: \"10 ns\"\n"                                                                                 \
+    "    power_idle: \"100 W\"\n"                                                                                      \
+    "    power_max: \"300 W\"\n"                                                                                       \
+    "    price: \"3.6 $/h\"\n"                                                                                         \
+    "    mttf: \"1000 h\"\n"
+
+typedef struct world {
+    gsrt_workload *workload;
+    gsrt_fleet *fleet;
+    gsrt_deployment *deployment;
+    gsrt_demand demand;
+    gsrt_findings findings;
+} world;
+
+static world world_of(const char *fleet, uint32_t width, gsrt_collective_algorithm algorithm)
+{
+    world w = {0};
+    gsrt_diag diag = {0};
+    gsrt_status status = gsrt_workload_read(gsrt_span_of_text(tiny), "tiny", &w.workload, &diag);
+    ck_assert_msg(status == GSRT_OK, "%s", diag.text);
+    ck_assert_int_eq(read_fleet(fleet, NULL, &w.fleet, &w.findings), GSRT_OK);
+    w.deployment = gsrt_deployment_create(w.workload, 1);
+    ck_assert_int_eq(gsrt_deployment_add_stages(w.deployment, 0, 1), GSRT_OK);
+    ck_assert_int_eq(gsrt_deployment_add_members(w.deployment, 0, 0, 1), GSRT_OK);
+    gsrt_deployment_pool *pool = &w.deployment->pools[0];
+    *pool = (gsrt_deployment_pool){.phases = GSRT_PHASE_PREFILL | GSRT_PHASE_DECODE,
+                                   .replica_count = 1,
+                                   .stages = pool->stages,
+                                   .stage_count = 1,
+                                   .batch_max = 2,
+                                   .prefill_tokens = 4};
+    pool->stages[0].data_width = pool->stages[0].expert_width = 1;
+    pool->stages[0].algorithm = algorithm;
+    pool->stages[0].members[0] = (gsrt_deployment_members){
+        .part = gsrt_fleet_part_named(w.fleet, "gpu"), .instance_count = width, .block_replicas = 1, .share = 1};
+    w.deployment->context_max = 16;
+    w.demand = (gsrt_demand){.prompt_tokens = gsrt_quantity_exact(8, (gsrt_dimension){.token = 1}),
+                             .output_tokens = gsrt_quantity_exact(4, (gsrt_dimension){.token = 1})};
+    return w;
+}
+
+static void world_end(world *w)
+{
+    (void)gsrt_deployment_free(w->deployment);
+    (void)gsrt_fleet_free(w->fleet);
+    (void)gsrt_workload_free(w->workload);
+    gsrt_findings_fini(&w->findings);
+}
+
+static gsrt_cost predict(const world *w, gsrt_derivation *why)
+{
+    gsrt_cost cost;
+    gsrt_cost_question question = {
+        .workload = w->workload, .fleet = w->fleet, .deployment = w->deployment, .demand = &w->demand};
+    ck_assert_int_eq(gsrt_cost_predict(&question, why, &cost), GSRT_OK);
+    return cost;
+}
+
+/* By hand, in bytes, f32 activations, a batch of 2, 10.5 positions each (8 of the prompt, and 2.5 of the answer):
+ *   embed   2 rows of 16 + 32                                                                      =   96 streamed
+ *   layer   weights 384; activations 2 * (2 * (8 + 8) + 2 * (8 + 4)) * 4 = 448                     =  832 matrices
+ *           KV 2 * 10.5 * 16 = 336; q and out 2 * 16 * 4 = 128                                     =  464 attention
+ *           the sum: 2 rows of 3 * 8 * 4                                                           =  192 streamed
+ *   output  weights 256; activations 2 * (8 + 16) * 4 = 192                                        =  448 matrices
+ * 2,032 bytes at 0.8 GB/s are 2.54 us; they are launched as one piece of work in 10 ns. */
+START_TEST(a_decode_step_by_hand)
+{
+    world w = world_of(TWO(STATED), 1, GSRT_ALGORITHM_NONE);
+    gsrt_cost cost = predict(&w, NULL);
+    ck_assert_msg(is_near(cost.decode_step.value, 2.55e-6), "%.17g", cost.decode_step.value);
+    ck_assert(cost.decode_step.lo < cost.decode_step.value && cost.decode_step.value < cost.decode_step.hi);
+    ck_assert_double_eq(cost.transfer_share.value, 0);
+    ck_assert_uint_eq(cost.memory_count, 1);
+    ck_assert_double_eq(cost.memories[0].weights.value, 896);
+    ck_assert_double_eq(cost.memories[0].state.value, 2 * 16 * 16);
+    /* 4 rows of 4 * 8 + 2 * 8 elements, and two rows of logits */
+    ck_assert_double_eq(cost.memories[0].buffers.value, 4 * (4 * 48 + 2 * 16));
+    ck_assert_double_eq(cost.memories[0].capacity.value, 1e6);
+    /* in two chunks of four: 2 requests / (2 * 2 chunks + 4 tokens) */
+    double rate = 2 / (4 * cost.prefill_step.value + 4 * cost.decode_step.value);
+    ck_assert(is_near(cost.values[GSRT_MEASURE_THROUGHPUT][0].value, 4 * rate));
+    /* engines and node: two failures in 1000 h */
+    ck_assert(is_near(cost.values[GSRT_MEASURE_MTTF][0].value, 500 * 3600.0));
+    /* 1 $ in 1000 s, and the energy at 0.1 $ per MJ */
+    double power = cost.values[GSRT_MEASURE_POWER][0].value, tokens = cost.values[GSRT_MEASURE_THROUGHPUT][0].value;
+    ck_assert(power > 100 && power < 300);
+    ck_assert(is_near(cost.values[GSRT_MEASURE_COST][0].value, (1e-3 + 1e-7 * power) / tokens));
+    ck_assert(is_near(cost.values[GSRT_MEASURE_ENERGY][0].value, power / tokens));
+    gsrt_cost_fini(&cost);
+    world_end(&w);
+}
+END_TEST
+
+/* Gather: the heads' outputs (8) and what comes of them (8), 2 rows in f32, 64 bytes each time, half of it from the
+ * other: 2 us of latency, 32 bytes at 0.8 GB/s. And the logits: 2 rows of 16. */
+START_TEST(exchanges_by_hand)
+{
+    world w = world_of(TWO(STATED), 2, GSRT_ALGORITHM_GATHER);
+    gsrt_cost cost = predict(&w, NULL);
+    double each = 2e-6 + 32 / 0.8e9, logits = 2e-6 + 64 / 0.8e9;
+    ck_assert(is_near(cost.transfer_share.value * cost.decode_step.value, 2 * each + logits));
+    gsrt_cost_fini(&cost);
+    world_end(&w);
+    /* sums: once, 64 bytes: two steps of the ring, two times half of it */
+    w = world_of(TWO(STATED), 2, GSRT_ALGORITHM_RING);
+    cost = predict(&w, NULL);
+    ck_assert(is_near(cost.transfer_share.value * cost.decode_step.value, 4e-6 + 64 / 0.8e9 + logits));
+    gsrt_cost_fini(&cost);
+    world_end(&w);
+    /* no link says that it can */
+    w = world_of(TWO(STATED), 2, GSRT_ALGORITHM_SWITCH);
+    cost = predict(&w, NULL);
+    ck_assert(!cost.decode_step.is_known && !cost.values[GSRT_MEASURE_TPOT][0].is_known);
+    ck_assert(cost.values[GSRT_MEASURE_MEMORY][0].is_known);
+    gsrt_cost_fini(&cost);
+    world_end(&w);
+}
+END_TEST
+
+START_TEST(what_nobody_stated_is_unknown)
+{
+    world w = world_of(TWO(""), 1, GSRT_ALGORITHM_NONE);
+    gsrt_cost cost = predict(&w, NULL);
+    for (gsrt_measure m = 0; m < GSRT_MEASURE_COUNT; m++)
+        ck_assert_msg(cost.values[m][0].is_known == (m == GSRT_MEASURE_MEMORY), "%s", gsrt_measure_word(m));
+    gsrt_cost_fini(&cost);
+    world_end(&w);
+}
+END_TEST
+
+/* Recorded or not, with a profile or without: the same. Every node follows from its inputs. */
+START_TEST(the_derivation_is_the_prediction)
+{
+    world w = world_of(TWO(STATED), 2, GSRT_ALGORITHM_RING);
+    gsrt_derivation why;
+    gsrt_derivation_init(&why);
+    gsrt_cost with = predict(&w, &why), without = predict(&w, NULL);
+    for (gsrt_measure m = 0; m < GSRT_MEASURE_COUNT; m++) {
+        for (gsrt_percentile p = 0; p < GSRT_PERCENTILE_COUNT; p++) {
+            const gsrt_quantity *node = &why.nodes[with.nodes[m][p]].value;
+            ck_assert_double_eq(with.values[m][p].value, without.values[m][p].value);
+            ck_assert_double_eq(with.values[m][p].lo, node->lo);
+            ck_assert_double_eq(with.values[m][p].hi, node->hi);
+            ck_assert(gsrt_dimension_equal(node->dimension, gsrt_measure_dimension(m)));
+        }
+    }
+    for (uint32_t i = 0; i < why.count; i++) {
+        const gsrt_cost_node *node = &why.nodes[i];
+        const gsrt_equation *equation = node->equation == NULL ? NULL : gsrt_equation_named(node->equation);
+        gsrt_quantity inputs[GSRT_EQUATION_INPUT_COUNT_MAX];
+        for (uint32_t k = 0; equation != NULL && k < equation->input_count; k++) {
+            ck_assert_uint_lt(node->inputs[k], i);
+            inputs[k] = why.nodes[node->inputs[k]].value;
+        }
+        if (equation != NULL)
+            ck_assert_double_eq(gsrt_equation_apply(equation, inputs).value, node->value.value);
+    }
+    gsrt_cost_fini(&with);
+    gsrt_cost_fini(&without);
+    gsrt_derivation_fini(&why);
+    world_end(&w);
+}
+END_TEST
+
+/* What moves the time between tokens: the interval of the memory's share, the roofline's error; and what is a guess. */
+START_TEST(influences_are_ordered)
+{
+    world w = world_of(TWO(STATED), 1, GSRT_ALGORITHM_NONE);
+    gsrt_derivation why;
+    gsrt_influence found[64];
+    bool has_failed, has_debt = false, has_share = false;
+    gsrt_derivation_init(&why);
+    gsrt_cost cost = predict(&w, &why);
+    uint32_t node = cost.nodes[GSRT_MEASURE_TPOT][GSRT_PERCENTILE_50];
+    size_t count = gsrt_derivation_influences(&why, node, found, 64, &has_failed);
+    ck_assert(!has_failed && count > 10 && count <= 64);
+    ck_assert_str_eq(found[0].equation == NULL ? "" : found[0].equation, "roofline");
+    for (size_t i = 0; i < count; i++) {
+        ck_assert(i == 0 || found[i - 1].width >= found[i].width);
+        if (found[i].node == GSRT_NO_INDEX)
+            continue;
+        const gsrt_cost_node *input = &why.nodes[found[i].node];
+        ck_assert(input->equation == NULL);
+        has_share = has_share || (strstr(input->name, "memory bandwidth") != NULL && found[i].width > 0);
+        has_debt = has_debt || (found[i].is_debt && strstr(input->name, "synchrony") != NULL);
+    }
+    ck_assert(has_share && has_debt);
+    gsrt_cost_fini(&cost);
+    gsrt_derivation_fini(&why);
+    world_end(&w);
+}
+END_TEST
+
+/* More traffic waits longer; more than there is capacity for waits for ever. */
+START_TEST(open_traffic)
+{
+    world w = world_of(TWO(STATED), 1, GSRT_ALGORITHM_NONE);
+    gsrt_cost cost = predict(&w, NULL);
+    double most = cost.values[GSRT_MEASURE_THROUGHPUT][0].value / 4, last = 0;
+    gsrt_cost_fini(&cost);
+    for (int i = 1; i <= 9; i += 2) {
+        w.demand.arrival = gsrt_quantity_exact(most * i / 10, (gsrt_dimension){.second = -1});
+        cost = predict(&w, NULL);
+        const gsrt_quantity *ttft = cost.values[GSRT_MEASURE_TTFT];
+        ck_assert(ttft[0].value > last && ttft[0].value < ttft[1].value && ttft[1].value < ttft[2].value);
+        ck_assert(is_near(cost.values[GSRT_MEASURE_THROUGHPUT][0].value, 4 * most * i / 10));
+        last = ttft[0].value;
+        gsrt_cost_fini(&cost);
+    }
+    w.demand.arrival = gsrt_quantity_exact(most * 1.1, (gsrt_dimension){.second = -1});
+    cost = predict(&w, NULL);
+    ck_assert(cost.values[GSRT_MEASURE_TTFT][0].value >= GSRT_COST_NEVER_S);
+    ck_assert(is_near(cost.values[GSRT_MEASURE_THROUGHPUT][0].value, 4 * most));
+    gsrt_cost_fini(&cost);
+    world_end(&w);
+}
+END_TEST
+
+/* No value is below what the exported rates allow. */
+START_TEST(bounds_hold)
+{
+    world w = world_of(TWO(STATED), 1, GSRT_ALGORITHM_NONE);
+    gsrt_cost_profile *profile = gsrt_cost_profile_create(w.workload, w.fleet);
+    uint32_t gpu = gsrt_fleet_part_named(w.fleet, "gpu");
+    gsrt_quantity bandwidth = gsrt_cost_bandwidth(profile, gpu, GSRT_COST_SOURCED);
+    gsrt_quantity rate = gsrt_cost_rate(w.fleet, gpu, GSRT_CLASS_MATMUL, GSRT_FORMAT_F32, GSRT_COST_SOURCED);
+    ck_assert_double_eq(bandwidth.value, 0.8e9);
+    ck_assert(is_near(rate.value, 0.77e12));
+    ck_assert(!gsrt_cost_rate(w.fleet, gpu, GSRT_CLASS_MATMUL, GSRT_FORMAT_F8, GSRT_COST_SOURCED).is_known);
+    gsrt_cost cost = predict(&w, NULL);
+    ck_assert(cost.decode_step.value >= 640 / bandwidth.value);
+    gsrt_cost_fini(&cost);
+    (void)gsrt_cost_profile_free(profile);
+    world_end(&w);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {equations_by_hand,
+                            every_equation_has_an_example_a_formula_and_a_source,
+                            directions_are_as_stated,
+                            unknown_stays_unknown,
+                            intervals,
+                            a_decode_step_by_hand,
+                            exchanges_by_hand,
+                            what_nobody_stated_is_unknown,
+                            the_derivation_is_the_prediction,
+                            influences_are_ordered,
+                            open_traffic,
+                            bounds_hold};
+    return unit_run("cost", tests, sizeof tests / sizeof tests[0]);
+}
