@@ -3,11 +3,15 @@
  *
  *     reality_cases FLEET.yaml CATALOGUE.yaml < cases > predictions
  *
- * case        ID CONFIG.json ENGINE WIDTH DATA EXPERTS STAGES ALGORITHM WEIGHTS STATE COMPUTE BATCH CONCURRENCY CHUNK
- *             PROMPT OUTPUT, separated by blanks. ALGORITHM: a name, or "best": the one that is predicted to be
- * fastest, as libraries choose by themselves. WEIGHTS, STATE: a dtype, or "given". prediction  ID, then for ttft and
- * tpot: value lo hi, in s; then fill level of the fullest memory; then what a greedy roofline needs of the workload:
- * weight bytes, active parameters, KV bytes of a sequence; or ID and "refused" and why.
+ * case        "case" ID CONFIG.json ENGINE WIDTH DATA EXPERTS STAGES ALGORITHM WEIGHTS STATE COMPUTE BATCH CONCURRENCY
+ *             CHUNK PROMPT OUTPUT, separated by blanks. ALGORITHM: a name, or "best": the one that is predicted to be
+ *             fastest, as libraries choose by themselves. WEIGHTS, STATE: a dtype, or "given".
+ *             "op" ID ENGINE CLASS FORMAT OPERATIONS BYTES: one piece of work.
+ *             "collective" ID ENGINE LINK EQUATION WIDTH BYTES: one exchange over that link and back.
+ * prediction  of a case: ID, then for ttft and tpot: value lo hi, in s; fill level of the fullest memory and the batch
+ *             that fits; the times of a prefill and a decode step; then what a greedy roofline needs of the workload:
+ *             weight bytes, active parameters, KV bytes of a sequence. Of others: ID, value lo hi, in s. Or ID and
+ *             "refused" and why.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,9 +216,10 @@ static void answer(const test_case *t, const gsrt_workload *w, const gsrt_fleet 
         fail("no memory for", t->id);
     const gsrt_quantity *ttft = &cost.values[GSRT_MEASURE_TTFT][0], *tpot = &cost.values[GSRT_MEASURE_TPOT][0];
     if (ttft->is_known && tpot->is_known)
-        (void)printf("%s %.9g %.9g %.9g %.9g %.9g %.9g %.6f %u %.9g %.9g %.9g\n", t->id, ttft->value, ttft->lo,
-                     ttft->hi, tpot->value, tpot->lo, tpot->hi, cost.values[GSRT_MEASURE_MEMORY][0].value,
-                     d->pools[0].batch_max, (double)totals.weight_bytes, (double)totals.parameters_active,
+        (void)printf("%s %.9g %.9g %.9g %.9g %.9g %.9g %.6f %u %.9g %.9g %.9g %.9g %.9g\n", t->id, ttft->value,
+                     ttft->lo, ttft->hi, tpot->value, tpot->lo, tpot->hi, cost.values[GSRT_MEASURE_MEMORY][0].value,
+                     d->pools[0].batch_max, cost.prefill_step.value, cost.decode_step.value,
+                     (double)totals.weight_bytes, (double)totals.parameters_active,
                      (double)gsrt_workload_state_bytes(w, (uint32_t)(t->prompt + t->output / 2)));
     else
         (void)printf("%s refused unknown_quantity\n", t->id);
@@ -222,31 +227,122 @@ static void answer(const test_case *t, const gsrt_workload *w, const gsrt_fleet 
     (void)gsrt_deployment_free(d);
 }
 
+/* ---- single pieces of work and exchanges ---- */
+
+static void print_quantity(const char *id, gsrt_quantity q)
+{
+    if (q.is_known)
+        (void)printf("%s %.9g %.9g %.9g\n", id, q.value, q.lo, q.hi);
+    else
+        (void)printf("%s refused unknown_quantity\n", id);
+}
+
+static gsrt_rate_class class_named(const char *name)
+{
+    for (gsrt_rate_class class = 0; class < GSRT_CLASS_COUNT; class ++) {
+        if (strcmp(gsrt_rate_class_word(class), name) == 0)
+            return class;
+    }
+    fail("no such class of work", name);
+    return GSRT_CLASS_MATMUL;
+}
+
+/* The achievable rates stand in for stated rates and shares. */
+static void answer_op(const char *line, const gsrt_fleet *fleet, const gsrt_cost_profile *profile)
+{
+    char id[256], engine[128], class[32], format[32];
+    double operations, bytes;
+    if (sscanf(line, "op %255s %127s %31s %31s %lf %lf", id, engine, class, format, &operations, &bytes) != 6)
+        fail("not an op", line);
+    uint32_t part = gsrt_fleet_part_named(fleet, engine);
+    const gsrt_dimension plain = {0};
+    const gsrt_quantity inputs[] = {
+        gsrt_quantity_exact(operations, (gsrt_dimension){.op = 1}),
+        gsrt_cost_rate(fleet, part, class_named(class), format_named(format), GSRT_COST_SOURCED),
+        gsrt_quantity_exact(1, plain),
+        gsrt_quantity_exact(bytes, (gsrt_dimension){.byte = 1}),
+        gsrt_cost_bandwidth(profile, part, GSRT_COST_SOURCED),
+        gsrt_quantity_exact(1, plain),
+    };
+    print_quantity(id, gsrt_quantity_add(gsrt_equation_apply(gsrt_equation_named("roofline"), inputs),
+                                         fleet->parts[part].launch_overhead));
+}
+
+static void answer_collective(const char *line, const gsrt_fleet *fleet)
+{
+    char id[256], engine[128], link[200], name[32];
+    double width, bytes;
+    if (sscanf(line, "collective %255s %127s %199s %31s %lf %lf", id, engine, link, name, &width, &bytes) != 6)
+        fail("not a collective", line);
+    const gsrt_equation *equation = gsrt_equation_named(name);
+    const gsrt_link *way = &fleet->links[gsrt_fleet_link_named(fleet, link)];
+    const gsrt_dimension plain = {0};
+    bool is_switch = strcmp(name, "switch") == 0;
+    const gsrt_quantity inputs[] = {
+        gsrt_quantity_exact(1, plain),
+        gsrt_quantity_scale(way->latency, 2),
+        gsrt_quantity_exact(bytes, (gsrt_dimension){.byte = 1}),
+        way->bandwidth,
+        gsrt_cost_assumed(is_switch ? "share of the stated link bandwidth, sums in the switch"
+                                    : "share of the stated link bandwidth"),
+        gsrt_quantity_exact(width, plain),
+    };
+    print_quantity(id, gsrt_quantity_add(gsrt_equation_apply(equation, inputs),
+                                         fleet->parts[gsrt_fleet_part_named(fleet, engine)].launch_overhead));
+}
+
+/* ---- cases ---- */
+
+/* The workload of the last case stays for the next. */
+typedef struct memory {
+    char config[1024];
+    gsrt_workload *workload;
+    gsrt_cost_profile *profile;
+} memory;
+
+static void answer_case(const char *line, const gsrt_fleet *fleet, memory *last)
+{
+    test_case t;
+    if (sscanf(line, "case %255s %1023s %127s %u %u %u %u %31s %31s %31s %31s %u %u %u %lf %lf", t.id, t.config,
+               t.engine, &t.width, &t.data, &t.experts, &t.stages, t.algorithm, t.weights, t.state, t.compute, &t.batch,
+               &t.concurrency, &t.chunk, &t.prompt, &t.output) != 16)
+        fail("not a case", line);
+    if (strcmp(t.config, last->config) != 0) {
+        last->profile = gsrt_cost_profile_free(last->profile);
+        (void)gsrt_workload_free(last->workload);
+        last->workload = read_workload(t.config);
+        last->profile = last->workload == NULL ? NULL : gsrt_cost_profile_create(last->workload, fleet);
+        memcpy(last->config, t.config, sizeof last->config);
+    }
+    if (last->workload == NULL)
+        (void)printf("%s refused config\n", t.id);
+    else
+        answer(&t, last->workload, fleet, last->profile);
+}
+
 int main(int argc, char **argv)
 {
-    test_case t, last = {0};
-    gsrt_workload *workload = NULL;
-    gsrt_cost_profile *profile = NULL;
+    memory last = {0};
+    char line[4096];
     if (argc != 3)
         fail("usage: reality_cases FLEET.yaml CATALOGUE.yaml < cases, not", argc > 1 ? argv[1] : "");
     gsrt_fleet *fleet = read_fleet(argv[1], argv[2]);
-    while (scanf("%255s %1023s %127s %u %u %u %u %31s %31s %31s %31s %u %u %u %lf %lf", t.id, t.config, t.engine,
-                 &t.width, &t.data, &t.experts, &t.stages, t.algorithm, t.weights, t.state, t.compute, &t.batch,
-                 &t.concurrency, &t.chunk, &t.prompt, &t.output) == 16) {
-        if (strcmp(t.config, last.config) != 0) {
-            profile = gsrt_cost_profile_free(profile);
-            (void)gsrt_workload_free(workload);
-            workload = read_workload(t.config);
-            profile = workload == NULL ? NULL : gsrt_cost_profile_create(workload, fleet);
-            last = t;
-        }
-        if (workload == NULL)
-            (void)printf("%s refused config\n", t.id);
+    gsrt_workload *nothing = gsrt_workload_create();
+    gsrt_cost_profile *engines = nothing == NULL ? NULL : gsrt_cost_profile_create(nothing, fleet);
+    if (engines == NULL)
+        fail("no memory for", argv[1]);
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        if (strncmp(line, "case ", 5) == 0)
+            answer_case(line, fleet, &last);
+        else if (strncmp(line, "op ", 3) == 0)
+            answer_op(line, fleet, engines);
         else
-            answer(&t, workload, fleet, profile);
+            answer_collective(line, fleet);
     }
-    (void)gsrt_cost_profile_free(profile);
-    (void)gsrt_workload_free(workload);
+    (void)gsrt_cost_profile_free(engines);
+    (void)gsrt_workload_free(nothing);
+    (void)gsrt_cost_profile_free(last.profile);
+    (void)gsrt_workload_free(last.workload);
     (void)gsrt_fleet_free(fleet);
     return 0;
 }

@@ -29,8 +29,9 @@ enum { GSRT_EQUATION_INPUT_COUNT_MAX = 6 };
 typedef struct gsrt_equation {
     const char *name;          /* "roofline" */
     const char *formula;       /* "max(ops / (rate * share), bytes / (bandwidth * share))" */
-    const char *source;        /* of the formula and of its error */
+    const char *source;        /* of the formula */
     double error_lo, error_hi; /* the truth is within [error_lo, error_hi] times what is computed */
+    gsrt_source error_source;  /* of these two; GUESS: debt. DERIVED: the equation is exact */
     uint32_t input_count;
     gsrt_dimension inputs[GSRT_EQUATION_INPUT_COUNT_MAX], output;
     bool is_of_any_dimension; /* sums and the like: all inputs and the output have the same one */
@@ -46,6 +47,12 @@ const gsrt_equation *gsrt_equation_named(const char *name);
 /* inputs [input_count]. Any unknown: unknown. Dimensions are asserted. Confidence is the inputs' lowest: nodes share
  * inputs, so that a product would count them again and again. */
 gsrt_quantity gsrt_equation_apply(const gsrt_equation *equation, const gsrt_quantity *inputs);
+
+/* What no inventory states and every prediction needs (a share of the stated rate that is achieved, say), each with its
+ * source: an input like any other. Unknown: there is none of this name. */
+gsrt_quantity gsrt_cost_assumed(const char *name);
+/* Their names; NULL past the last. */
+const char *gsrt_cost_assumption_name(size_t index);
 
 /* ---- derivations ---- */
 
@@ -72,7 +79,7 @@ typedef struct gsrt_influence {
     uint32_t node;        /* an input; GSRT_NO_INDEX: an equation's own error */
     const char *equation; /* then its name */
     double width;         /* |result at its hi - result at its lo|, all else at its value; may be infinite */
-    bool is_debt;         /* an input that nobody sourced, or a guess */
+    bool is_debt;         /* nobody sourced it, or it is a guess */
 } gsrt_influence;
 
 /* The dependency cone of node `node`: all inputs and equations with an error of their own that it follows from, the

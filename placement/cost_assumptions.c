@@ -1,6 +1,8 @@
 /* What no inventory states and every prediction needs, each with where it comes from. None was fitted to the points
  * that bench/reality compares predictions with.
  */
+#include <string.h>
+
 #include "placement/cost_impl.h"
 
 const gsrt__assumption gsrt__assumptions[GSRT__ASSUMPTION_COUNT] = {
@@ -108,4 +110,18 @@ gsrt_quantity gsrt__assumed(gsrt__assumption_id id)
                            .source_text = a->source_text,
                            .valid_from_day = GSRT_DAY_FIRST,
                            .valid_until_day = GSRT_DAY_LAST};
+}
+
+const char *gsrt_cost_assumption_name(size_t index)
+{
+    return index < GSRT__ASSUMPTION_COUNT ? gsrt__assumptions[index].name : NULL;
+}
+
+gsrt_quantity gsrt_cost_assumed(const char *name)
+{
+    for (gsrt__assumption_id id = 0; id < GSRT__ASSUMPTION_COUNT; id++) {
+        if (strcmp(gsrt__assumptions[id].name, name) == 0)
+            return gsrt__assumed(id);
+    }
+    return (gsrt_quantity){0};
 }

@@ -196,7 +196,8 @@ static bool influence_of(cone *c, uint32_t index, gsrt_influence *out)
             c->is_in[i] && c->why->nodes[i].equation != NULL && strcmp(c->why->nodes[i].equation, equation->name) == 0;
     if (!is_used || equation->error_lo == equation->error_hi)
         return false;
-    *out = (gsrt_influence){.node = GSRT_NO_INDEX, .equation = equation->name};
+    *out = (gsrt_influence){
+        .node = GSRT_NO_INDEX, .equation = equation->name, .is_debt = equation->error_source <= GSRT_SOURCE_GUESS};
     if (is_known)
         out->width = fabs(evaluate(c, GSRT_NO_INDEX, 0, equation->name, equation->error_hi) -
                           evaluate(c, GSRT_NO_INDEX, 0, equation->name, equation->error_lo));

@@ -117,6 +117,7 @@ START_TEST(every_equation_has_an_example_a_formula_and_a_source)
         ck_assert_msg(is_shown, "%s", equation->name);
         ck_assert(equation->formula[0] != 0 && equation->source[0] != 0);
         ck_assert(equation->error_lo <= 1 && equation->error_hi >= 1);
+        ck_assert((equation->error_source == GSRT_SOURCE_DERIVED) == (equation->error_lo == equation->error_hi));
         ck_assert_ptr_eq(gsrt_equation_named(equation->name), equation);
     }
 }
