@@ -93,7 +93,7 @@
 #define GSRT_FLEET_ARENA_BYTES_MAX (256u << 20) /* an inventory, resolved */
 #define GSRT_DEPLOYMENT_BYTES_MAX (64u << 20)   /* a deployment: pools, stages, members */
 #define GSRT_DERIVATION_BYTES_MAX (256u << 20)  /* the steps of a prediction */
-#define GSRT_COST_BYTES_MAX (64u << 20)         /* a prediction, or what it is made from */
+#define GSRT_COST_BYTES_MAX (64u << 20)         /* what predictions of a workload on a fleet are made from */
 #define GSRT_FINDING_COUNT_MAX 1000             /* findings that are kept; later ones are counted */
 
 /* incidents */

@@ -253,7 +253,7 @@ static gsrt__term fill_level(prediction *p, const gsrt_cost_memory *memory)
 static gsrt_status remember(prediction *p, gsrt_cost *out)
 {
     const gsrt_deployment *d = p->walk.deployment;
-    gsrt_cost_memory *memories = gsrt_arena_take(&out->arena, entry_count(d), sizeof *memories);
+    gsrt_cost_memory *memories = calloc(entry_count(d) + 1, sizeof *memories);
     gsrt__term fullest = {0};
     uint32_t used = 0;
     if (memories == NULL)
@@ -319,13 +319,14 @@ static gsrt_status predict(const gsrt_cost_question *question, const gsrt_cost_p
                              .deployment = question->deployment,
                              .why = why},
                     .request = gsrt__request_of(question->demand)};
-    p.loads = gsrt_arena_take(&out->arena, question->deployment->pool_count, sizeof *p.loads);
+    p.loads = calloc(question->deployment->pool_count + 1, sizeof *p.loads);
     if (p.loads == NULL)
         return GSRT_ENOMEM;
     serve(&p);
     gsrt_status status = remember(&p, out);
     slowest_steps(&p, out);
     give(&p, out);
+    free(p.loads);
     return status == GSRT_OK ? p.walk.status : status;
 }
 
@@ -333,7 +334,6 @@ gsrt_status gsrt_cost_predict(const gsrt_cost_question *question, gsrt_derivatio
 {
     gsrt_cost_profile *own = NULL;
     gsrt_cost cost = {0};
-    gsrt_arena_init(&cost.arena, GSRT_COST_BYTES_MAX);
     if (question->profile == NULL)
         own = gsrt_cost_profile_create(question->workload, question->fleet);
     const gsrt_cost_profile *profile = question->profile != NULL ? question->profile : own;
@@ -342,12 +342,12 @@ gsrt_status gsrt_cost_predict(const gsrt_cost_question *question, gsrt_derivatio
     if (status == GSRT_OK)
         *out = cost;
     else
-        gsrt_arena_fini(&cost.arena);
+        gsrt_cost_fini(&cost);
     return status;
 }
 
 void gsrt_cost_fini(gsrt_cost *cost)
 {
-    gsrt_arena_fini(&cost->arena);
+    free(cost->memories);
     *cost = (gsrt_cost){0};
 }

@@ -103,9 +103,8 @@ typedef struct gsrt_cost {
     gsrt_quantity prefill_step, decode_step; /* s: of the slowest pool's replica, with the chunk and the batch of the
                                                 demand, through all stages */
     gsrt_quantity transfer_share;            /* of a decode step that is spent on links: a plain number */
-    const gsrt_cost_memory *memories;        /* [memory_count], of `arena` */
+    gsrt_cost_memory *memories;              /* [memory_count]; owned */
     uint32_t memory_count;
-    gsrt_arena arena;
 } gsrt_cost;
 
 /* A queue that grows without bound: the waiting time of more traffic than there is capacity for, in s. */

@@ -112,7 +112,13 @@ static gsrt__term link_bandwidth(gsrt__walk *walk, uint32_t link, uint32_t from,
 {
     const gsrt_fleet *f = walk->fleet;
     const gsrt_link *l = &f->links[link];
-    gsrt__term bandwidth = link_input(walk, link, "bandwidth", l->bandwidth);
+    gsrt__term own = link_input(walk, link, "bandwidth", l->bandwidth), bandwidth = own;
+    /* there are as many links as instances at the end that has more */
+    double on_it = fmin(senders_through(f, from, l->from, senders), senders_through(f, from, l->to, senders));
+    if (on_it > 1) {
+        const gsrt__term inputs[] = {own, own, gsrt__counted(walk, "senders on it", on_it, GSRT__PLAIN)};
+        bandwidth = gsrt__derive(walk, GSRT__EQUATION_CONTENTION, "bandwidth of each sender", inputs);
+    }
     uint32_t shared[] = {l->contention, l->from, l->to};
     for (uint32_t i = 0; i < sizeof shared / sizeof *shared; i++) {
         if (shared[i] == GSRT_FLEET_NONE || f->parts[shared[i]].kind == GSRT_PART_ENGINE ||
@@ -135,7 +141,8 @@ gsrt__reach gsrt__reach_between(gsrt__walk *walk, uint32_t from, uint64_t from_i
                                 uint64_t to_instance, uint64_t senders)
 {
     uint32_t links[HOP_COUNT_MAX];
-    uint32_t count = find_route(walk, from, from_instance, to, to_instance, links);
+    bool exists = from_instance < walk->fleet->parts[from].total && to_instance < walk->fleet->parts[to].total;
+    uint32_t count = exists ? find_route(walk, from, from_instance, to, to_instance, links) : 0;
     gsrt_quantity unknown = {0};
     gsrt__reach reach = {.has_switch = count > 0};
     if (count == 0) {

@@ -64,7 +64,7 @@ static double place_instances(const gsrt__walk *walk, uint32_t place)
     const gsrt_deployment *d = walk->deployment;
     uint64_t first = UINT64_MAX, last = 0;
     for (uint32_t p = 0; p < d->pool_count; p++) {
-        for (uint32_t s = 0; s < d->pools[p].stage_count; s++) {
+        for (uint32_t s = 0; d->pools[p].replica_count > 0 && s < d->pools[p].stage_count; s++) {
             for (uint32_t m = 0; m < d->pools[p].stages[s].member_count; m++) {
                 const gsrt_deployment_members *members = &d->pools[p].stages[s].members[m];
                 const gsrt_within *within = &f->parts[members->part].within;

@@ -449,6 +449,83 @@ START_TEST(open_traffic)
 }
 END_TEST
 
+/* 16 accelerators of two nodes: the ring crosses once, over all NICs of a node; a gather of each goes through its own.
+ * By hand: 4 NICs for 8 gpus, so each has half of 100 GB/s, but the network's 50 GB/s are shared by two, too: 25. */
+START_TEST(routes_through_a_large_fleet)
+{
+    world w = world_of(TWO(STATED), 1, GSRT_ALGORITHM_NONE);
+    gsrt_derivation why;
+    (void)gsrt_fleet_free(w.fleet);
+    gsrt_findings_fini(&w.findings);
+    ck_assert_int_eq(read_fleet(LARGE, CATALOGUE, &w.fleet, &w.findings), GSRT_OK);
+    gsrt_deployment_stage *stage = &w.deployment->pools[0].stages[0];
+    stage->members[0].part = gsrt_fleet_part_named(w.fleet, "gpu");
+    stage->members[0].instance_count = 16;
+    stage->algorithm = GSRT_ALGORITHM_RING;
+    for (uint32_t i = 0; i < w.deployment->region_count; i++)
+        w.deployment->choices[i].compute = GSRT_FORMAT_BF16;
+    gsrt_derivation_init(&why);
+    gsrt_cost cost = predict(&w, &why);
+    double out_of_a_node = 0, latency = 0;
+    for (uint32_t i = 0; i < why.count; i++) {
+        if (strcmp(why.nodes[i].name, "pool 0 stage 0 decode: bandwidth out of a node") == 0)
+            out_of_a_node = why.nodes[i].value.value;
+        if (strcmp(why.nodes[i].name, "pool 0 stage 0 decode: latency") == 0 && why.nodes[i].value.value > latency)
+            latency = why.nodes[i].value.value;
+    }
+    ck_assert_msg(is_near(out_of_a_node, 8 * 25e9), "%.17g", out_of_a_node);
+    ck_assert_msg(fabs(latency - 5.8e-6) < 1e-12, "%.17g", latency); /* 0.9 + 2 + 2 + 0.9 us */
+    gsrt_cost_fini(&cost);
+    gsrt_derivation_fini(&why);
+    /* the two last of the first rack are no neighbours of the next rack's: no link says what its latency is */
+    stage->members[0].instance_first = 120;
+    cost = predict(&w, NULL);
+    ck_assert(!cost.decode_step.is_known);
+    gsrt_cost_fini(&cost);
+    /* more than there are: nothing to reach */
+    stage->members[0].instance_first = 16380;
+    cost = predict(&w, NULL);
+    ck_assert(!cost.decode_step.is_known && cost.values[GSRT_MEASURE_MEMORY][0].is_known);
+    gsrt_cost_fini(&cost);
+    world_end(&w);
+}
+END_TEST
+
+/* A prefill pool and a
+ * decode pool: the slower sets the rate. */
+START_TEST(pools_of_one_phase)
+{
+    world w = world_of(TWO(STATED), 1, GSRT_ALGORITHM_NONE);
+    gsrt_cost whole = predict(&w, NULL);
+    gsrt_deployment *apart = gsrt_deployment_create(w.workload, 2);
+    apart->context_max = 16;
+    for (uint32_t p = 0; p < 2; p++) {
+        ck_assert_int_eq(gsrt_deployment_add_stages(apart, p, 1), GSRT_OK);
+        ck_assert_int_eq(gsrt_deployment_add_members(apart, p, 0, 1), GSRT_OK);
+        gsrt_deployment_stage *stages = apart->pools[p].stages;
+        gsrt_deployment_members *members = stages[0].members;
+        apart->pools[p] = w.deployment->pools[0];
+        apart->pools[p].stages = stages;
+        apart->pools[p].phases = p == 0 ? GSRT_PHASE_PREFILL : GSRT_PHASE_DECODE;
+        stages[0] = w.deployment->pools[0].stages[0];
+        stages[0].members = members;
+        members[0] = w.deployment->pools[0].stages[0].members[0];
+        members[0].instance_first = p;
+    }
+    (void)gsrt_deployment_free(w.deployment);
+    w.deployment = apart;
+    gsrt_cost cost = predict(&w, NULL);
+    double prefills = 1 / (2 * whole.prefill_step.value), decodes = 2 / (4 * whole.decode_step.value);
+    ck_assert(is_near(cost.values[GSRT_MEASURE_THROUGHPUT][0].value, 4 * fmin(prefills, decodes)));
+    ck_assert(is_near(cost.values[GSRT_MEASURE_TPOT][0].value, whole.decode_step.value));
+    ck_assert(cost.values[GSRT_MEASURE_TTFT][0].value > 2 * whole.prefill_step.value + 2e-6); /* KV travels */
+    ck_assert_uint_eq(cost.memory_count, 2);
+    gsrt_cost_fini(&cost);
+    gsrt_cost_fini(&whole);
+    world_end(&w);
+}
+END_TEST
+
 /* No value is below what the exported rates allow. */
 START_TEST(bounds_hold)
 {
@@ -481,6 +558,8 @@ int main(void)
                             the_derivation_is_the_prediction,
                             influences_are_ordered,
                             open_traffic,
+                            routes_through_a_large_fleet,
+                            pools_of_one_phase,
                             bounds_hold};
     return unit_run("cost", tests, sizeof tests / sizeof tests[0]);
 }
