@@ -96,6 +96,17 @@
 #define GSRT_COST_BYTES_MAX (64u << 20)         /* what predictions of a workload on a fleet are made from */
 #define GSRT_FINDING_COUNT_MAX 1000             /* findings that are kept; later ones are counted */
 
+/* contracts */
+#define GSRT_CONTRACT_RULE_COUNT_MAX 4096    /* rules of a contract: more than a model has regions */
+#define GSRT_CONTRACT_BYTES_MAX (32u << 20)  /* a contract: rules of two texts each */
+#define GSRT_VERDICT_BYTES_MAX (64u << 20)   /* transformations of a deployment, some 20 of each region */
+#define GSRT_EVIDENCE_COUNT_MAX 4096         /* pieces of evidence that are kept together */
+#define GSRT_EVIDENCE_CHANGE_COUNT_MAX 256   /* transformations of one of them */
+#define GSRT_EVIDENCE_REGION_COUNT_MAX 2048  /* regions of one transformation: layers, and a few more */
+#define GSRT_EVIDENCE_FIGURE_COUNT_MAX 4096  /* statistics of one of them: one of each region, and the answer's */
+#define GSRT_EVIDENCE_BYTES_MAX (256u << 20) /* evidence that is kept together */
+#define GSRT_EVIDENCE_TEXT_BYTES_MAX 4095    /* one text of it: a path */
+
 /* incidents */
 #define GSRT_INCIDENT_COUNT_MAX 4096   /* incidents of one run */
 #define GSRT_INCIDENT_ENTRIES_MAX 1024 /* timeline of one incident; later ones are counted */
