@@ -168,7 +168,7 @@ def check_documents(root, run_directory):
     import jsonschema
     import yaml
     schemas, violations = {}, []
-    for name in ["scenario", "plan", "report", "tokens", "incident", "profile", "fleet"]:
+    for name in ["scenario", "plan", "report", "tokens", "incident", "profile", "fleet", "evidence"]:
         path = "docs/schemas/%s.schema.json" % name
         if name == "profile" and not os.path.exists(os.path.join(root, path)):
             continue
@@ -200,7 +200,8 @@ def check_documents(root, run_directory):
             violations += validate(folder + "/" + name, as_written(value), validator("fleet"))
     texts = {}
     for program, names in [("tests/launch/report_test", ["report", "plan", "tokens", "scenario"]),
-                           ("tests/health/incident_test", ["incident", "incident-open", "incident-failed"])]:
+                           ("tests/health/incident_test", ["incident", "incident-open", "incident-failed"]),
+                           ("tests/placement/evidence_test", ["evidence"])]:
         for name in names:
             done = subprocess.run([os.path.join(os.environ["GSRT_BUILDDIR"], program), "--sample", name],
                                   stdout=subprocess.PIPE, check=True)
