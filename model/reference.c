@@ -5,6 +5,12 @@
 
 #include "backends/numerics.h"
 #include "backends/oracle.h"
+#include "model/narrow.h"
+
+/* How a region's pass differs from the workload. */
+typedef struct rounding {
+    gsrt_dtype state, inputs;
+} rounding;
 
 struct gsrt_reference {
     const gsrt_workload *workload;
@@ -16,7 +22,10 @@ struct gsrt_reference {
     float *keys;              /* [layer][position][kv_head][head_dim] */
     float *contents;          /* the V of KV, same shape */
     gsrt_q8_block *quantised; /* [widest value / 32] */
+    float *rounded;           /* [widest value] inputs, where they are rounded */
     gsrt_matrix *matrices;    /* [tensor_count] */
+    gsrt_matrix *replaced;    /* [op_count]; rows NULL: the tensor's */
+    rounding *roundings;      /* [region_count]; F32 is 0 */
     gsrt_rope_table **ropes;  /* [op_count]; only the first op of each kind of RoPE owns one */
 };
 
@@ -80,8 +89,9 @@ static gsrt_status create_values(gsrt_reference *r)
     r->memory = calloc(total + 1, sizeof(float));
     r->values = calloc((size_t)w->value_count + 1, sizeof(float *));
     r->quantised = calloc(widest / 32 + 1, sizeof(gsrt_q8_block));
+    r->rounded = calloc(widest + 1, sizeof(float));
     size_t cached;
-    if (r->memory == NULL || r->values == NULL || r->quantised == NULL ||
+    if (r->memory == NULL || r->values == NULL || r->quantised == NULL || r->rounded == NULL ||
         !gsrt_size_mul((size_t)w->kv_head_count * w->head_dim * w->layer_count, r->position_count, &cached))
         return GSRT_ENOMEM;
     r->keys = calloc(cached, sizeof(float));
@@ -98,8 +108,10 @@ static gsrt_status create_matrices(gsrt_reference *r)
 {
     const gsrt_workload *w = r->workload;
     r->matrices = calloc((size_t)w->tensor_count + 1, sizeof(gsrt_matrix));
+    r->replaced = calloc((size_t)w->op_count + 1, sizeof(gsrt_matrix));
+    r->roundings = calloc((size_t)w->region_count + 1, sizeof(rounding));
     r->ropes = calloc((size_t)w->op_count + 1, sizeof(gsrt_rope_table *));
-    if (r->matrices == NULL || r->ropes == NULL)
+    if (r->matrices == NULL || r->replaced == NULL || r->roundings == NULL || r->ropes == NULL)
         return GSRT_ENOMEM;
     for (uint32_t i = 0; i < w->tensor_count; i++) {
         const gsrt_tensor *t = &w->tensors[i];
@@ -146,7 +158,10 @@ gsrt_reference *gsrt_reference_free(gsrt_reference *reference)
         gsrt_rope_table_free(reference->ropes[i]);
     free(reference->ropes);
     free(reference->matrices);
+    free(reference->replaced);
+    free(reference->roundings);
     free(reference->quantised);
+    free(reference->rounded);
     free(reference->keys);
     free(reference->contents);
     free(reference->values);
@@ -155,10 +170,44 @@ gsrt_reference *gsrt_reference_free(gsrt_reference *reference)
     return NULL;
 }
 
+/* ---- what validation changes ---- */
+
+void gsrt_reference_replace(gsrt_reference *reference, uint32_t op, gsrt_dtype dtype, const uint8_t *rows)
+{
+    gsrt_matrix *m = &reference->replaced[op];
+    *m = reference->matrices[reference->workload->ops[op].tensor];
+    m->dtype = dtype;
+    m->rows = rows;
+    m->row_stride_bytes = (uint64_t)m->k_total / gsrt_dtype_block(dtype) * gsrt_dtype_block_bytes(dtype);
+}
+
+void gsrt_reference_round(gsrt_reference *reference, uint32_t region, gsrt_dtype state, gsrt_dtype inputs)
+{
+    reference->roundings[region] = (rounding){.state = state, .inputs = inputs};
+}
+
+const float *gsrt_reference_value(const gsrt_reference *reference, uint32_t value)
+{
+    return reference->values[value];
+}
+
+static gsrt_matrix *matrix_of(gsrt_reference *r, const gsrt_op *op)
+{
+    gsrt_matrix *replaced = &r->replaced[op - r->workload->ops];
+    return replaced->rows != NULL ? replaced : &r->matrices[op->tensor];
+}
+
+/* ---- ops ---- */
+
 static void run_linear(gsrt_reference *r, const gsrt_op *op)
 {
-    gsrt_matrix *m = &r->matrices[op->tensor];
+    gsrt_matrix *m = matrix_of(r, op);
     const float *x = r->values[op->in[0]];
+    gsrt_dtype inputs = r->roundings[op->region].inputs;
+    if (inputs != GSRT_DTYPE_F32) {
+        gsrt_narrow_round(x, m->k_total, inputs, r->rounded);
+        x = r->rounded;
+    }
     const void *in = x;
     m->k_group = op->k_group;
     if (gsrt_dtype_is_quantised(m->dtype)) {
@@ -186,12 +235,20 @@ static void run_attention(gsrt_reference *r, const gsrt_op *op, uint32_t positio
     size_t stride = (size_t)w->kv_head_count * w->head_dim;
     float *keys = r->keys + stride * r->position_count * op->layer;
     float *contents = r->contents + stride * r->position_count * op->layer;
-    memcpy(keys + stride * position, r->values[op->in[1]], stride * sizeof(float));
-    memcpy(contents + stride * position, r->values[op->in[2]], stride * sizeof(float));
+    const rounding *how = &r->roundings[op->region];
+    const float *query = r->values[op->in[0]];
+    gsrt_narrow_round(r->values[op->in[1]], stride, how->inputs, keys + stride * position);
+    gsrt_narrow_round(keys + stride * position, stride, how->state, keys + stride * position);
+    gsrt_narrow_round(r->values[op->in[2]], stride, how->inputs, contents + stride * position);
+    gsrt_narrow_round(contents + stride * position, stride, how->state, contents + stride * position);
+    if (how->inputs != GSRT_DTYPE_F32) {
+        gsrt_narrow_round(query, (size_t)w->head_count * w->head_dim, how->inputs, r->rounded);
+        query = r->rounded;
+    }
     for (uint32_t head = 0; head < w->head_count; head++) {
         size_t kv = (size_t)gsrt_kv_head_of(w, head) * w->head_dim;
-        gsrt_oracle_attention(r->values[op->in[0]] + (size_t)head * w->head_dim, keys + kv, contents + kv, stride,
-                              w->head_dim, position + 1, op->scale, r->values[op->out] + (size_t)head * w->head_dim);
+        gsrt_oracle_attention(query + (size_t)head * w->head_dim, keys + kv, contents + kv, stride, w->head_dim,
+                              position + 1, op->scale, r->values[op->out] + (size_t)head * w->head_dim);
     }
 }
 
@@ -200,7 +257,7 @@ static gsrt_status run_op(gsrt_reference *r, const gsrt_op *op, uint32_t token, 
     float *out = r->values[op->out];
     uint32_t width = r->workload->values[op->out].width;
     switch (op->kind) {
-    case GSRT_OP_EMBED: gsrt_oracle_embed(&r->matrices[op->tensor], token, out); break;
+    case GSRT_OP_EMBED: gsrt_oracle_embed(matrix_of(r, op), token, out); break;
     case GSRT_OP_RMSNORM:
         gsrt_oracle_rmsnorm(r->values[op->in[0]], gsrt_weights_vector(r->weights, op->tensor), width, op->epsilon, out);
         break;

@@ -32,4 +32,19 @@ gsrt_reference *gsrt_reference_free(gsrt_reference *reference);
 GSRT_MUST_CHECK gsrt_status gsrt_reference_step(gsrt_reference *reference, uint32_t token, uint32_t position,
                                                 const float **out_logits);
 
+/* ---- for validation (model/validate.h): a pass that differs from the workload in what is named here. Before the first
+ * step. ---- */
+
+/* Op `op` (EMBED, LINEAR, LOGITS) reads these rows, in `dtype`, instead of its tensor's: as many, as long, one after
+ * the other. rows  borrowed until free. */
+void gsrt_reference_replace(gsrt_reference *reference, uint32_t op, gsrt_dtype dtype, const uint8_t *rows);
+
+/* In region `region`, keys and values are rounded to `state` when they are stored, head by head, and inputs of its
+ * products to `inputs`. F32: not at all. Whole blocks: the size of a head, and all inputs, are multiples of the
+ * formats'. */
+void gsrt_reference_round(gsrt_reference *reference, uint32_t region, gsrt_dtype state, gsrt_dtype inputs);
+
+/* The value as the last step left it, [width]; borrowed until the next step. Of regions that the step ran. */
+const float *gsrt_reference_value(const gsrt_reference *reference, uint32_t value);
+
 #endif

@@ -141,6 +141,12 @@ gsrt_dtype gsrt_choice_weights(const gsrt_region_choice *choice, const gsrt_work
 /* What canonical kernels compute with: i8 where a matrix of the region, as chosen, is q8_0 or q4_0; else f32. */
 gsrt_format gsrt_region_compute(const gsrt_workload *workload, uint32_t region, const gsrt_region_choice *choice);
 
+/* What choices[region_count] make by themselves, whatever the fleet: of weights, state and inputs of products, region
+ * by region. *out, and its names, are of `arena`. GSRT_OK | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_contract_choices(const gsrt_workload *workload, const gsrt_region_choice *choices,
+                                                  gsrt_arena *arena, const gsrt_transformation **out,
+                                                  uint32_t *out_count);
+
 /* ---- evidence ---- */
 
 /* One transformation and all regions in which it was made. */
@@ -159,7 +165,9 @@ typedef struct gsrt_evidence_figure {
 
 /* What was measured, on real weights, of transformations that were made together, and of nothing else. All borrowed. */
 typedef struct gsrt_evidence {
-    const char *workload_hash;           /* hex, 32 digits: gsrt_workload_hash_of, high before low */
+    const char *workload_hash; /* hex, 32 digits: gsrt_workload_hash_of, high before low */
+    const char *weights_hash;  /* hex, 32 digits: of the weights themselves. A workload does not know them, so the
+                                  judge cannot ask; whoever has them keeps what was measured on others away from it */
     const gsrt_evidence_change *changes; /* [change_count] */
     uint32_t change_count;
     const char *corpus;      /* a path */

@@ -320,3 +320,12 @@ gsrt_status gsrt__contract_derive(const gsrt_workload *workload, const gsrt_flee
     *out_count = count;
     return d.status;
 }
+
+gsrt_status gsrt_contract_choices(const gsrt_workload *workload, const gsrt_region_choice *choices, gsrt_arena *arena,
+                                  const gsrt_transformation **out, uint32_t *out_count)
+{
+    /* On no engines: what is left is what the choices say. They are not written. */
+    const gsrt_deployment nowhere = {.choices = (gsrt_region_choice *)(uintptr_t)choices,
+                                     .region_count = workload->region_count};
+    return gsrt__contract_derive(workload, NULL, &nowhere, arena, out, out_count);
+}

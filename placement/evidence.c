@@ -114,6 +114,8 @@ static gsrt_status check(const checking *c, const gsrt_evidence *e)
 {
     if (!is_hash(e->workload_hash))
         return refuse(c, "workload", "must be the workload's hash, 32 hexadecimal digits; validate again");
+    if (!is_hash(e->weights_hash))
+        return refuse(c, "weights", "must be the hash of the weights, 32 hexadecimal digits; validate again");
     if (!is_text(e->corpus))
         return refuse(c, "corpus", "must name the text that was run; validate again");
     if (!is_hash(e->corpus_hash))
@@ -197,6 +199,7 @@ static gsrt_status add(gsrt_evidence_list *list, const gsrt_evidence *item, cons
     gsrt_evidence kept = *item;
     bool is_whole = keep_changes(list, &kept) && keep_figures(list, &kept);
     kept.workload_hash = keep(list, item->workload_hash, &is_whole);
+    kept.weights_hash = keep(list, item->weights_hash, &is_whole);
     kept.corpus = keep(list, item->corpus, &is_whole);
     kept.corpus_hash = keep(list, item->corpus_hash, &is_whole);
     kept.method = keep(list, item->method, &is_whole);
@@ -353,10 +356,11 @@ static void read_figures(reader *r, const json_t *o, gsrt_evidence *e)
 
 static void read_item(reader *r, const json_t *o, gsrt_evidence *e)
 {
-    static const char *const keys[] = {"workload",  "changes",    "corpus",   "corpus_hash", "sequences",
-                                       "positions", "confidence", "coverage", "method",      "figures"};
+    static const char *const keys[] = {"workload",  "weights",    "changes",  "corpus", "corpus_hash", "sequences",
+                                       "positions", "confidence", "coverage", "method", "figures"};
     expect_keys(r, o, keys, sizeof keys / sizeof keys[0], 0);
     e->workload_hash = get_text(r, o, "workload");
+    e->weights_hash = get_text(r, o, "weights");
     e->corpus = get_text(r, o, "corpus");
     e->corpus_hash = get_text(r, o, "corpus_hash");
     e->method = get_text(r, o, "method");
@@ -458,6 +462,7 @@ static json_t *evidence_json(const gsrt_evidence *e)
     for (uint32_t f = 0; f < e->figure_count; f++)
         append(&figures, figure_json(&e->figures[f]));
     set(&o, "workload", gsrt_json_text(e->workload_hash));
+    set(&o, "weights", gsrt_json_text(e->weights_hash));
     set(&o, "changes", changes);
     set(&o, "corpus", gsrt_json_text(e->corpus));
     set(&o, "corpus_hash", gsrt_json_text(e->corpus_hash));

@@ -26,6 +26,7 @@ static const gsrt_evidence_figure figures[] = {
     {.statistic = GSRT_CONTRACT_EXACT_PATHS, .measured = 0, .upper = 0},
 };
 static const gsrt_evidence sample = {.workload_hash = HASH,
+                                     .weights_hash = HASH,
                                      .changes = changes,
                                      .change_count = 2,
                                      .corpus = "/texts/a \"b\".txt",
@@ -91,6 +92,7 @@ START_TEST(documents_are_refused)
         {"\"corpus_hash\": \"" HASH "\"", "\"corpus_hash\": 5", "e.json: evidence[0].corpus_hash: must be text"},
         {"\"corpus_hash\": \"0", "\"corpus_hash\": \"g", "evidence[0].corpus_hash: must be the hash of the text"},
         {"\"workload\": \"0", "\"workload\": \"", "evidence[0].workload: must be the workload's hash"},
+        {"\"weights\": \"0", "\"weights\": \"", "evidence[0].weights: must be the hash of the weights"},
         {"\"method\": \"made up\"", "\"method\": \"\"", "must say how the limits were made"},
         {"\"sequences\": 64", "\"sequences\": 0", "must be at least one for each sequence"},
         {"\"sequences\": 64", "\"sequences\": -1", "evidence[0].sequences: must be a count"},
