@@ -15,6 +15,12 @@ typedef struct words {
     char word[WORD_BYTES]; /* the one that was read; cut when longer */
 } words;
 
+/* A zero would end the word. */
+static char printable(uint8_t byte)
+{
+    return byte == 0 ? '?' : (char)byte;
+}
+
 static bool next_word(words *w)
 {
     while (w->at < w->text.len && isspace(w->text.data[w->at])) {
@@ -24,7 +30,7 @@ static bool next_word(words *w)
     size_t len = 0;
     for (; w->at < w->text.len && !isspace(w->text.data[w->at]); w->at++)
         if (len + 1 < WORD_BYTES)
-            w->word[len++] = (char)w->text.data[w->at];
+            w->word[len++] = printable(w->text.data[w->at]);
     w->word[len] = 0;
     return len > 0;
 }
@@ -37,7 +43,7 @@ static bool next_line(words *w)
     size_t len = 0;
     for (; w->at < w->text.len && w->text.data[w->at] != '\n'; w->at++)
         if (len + 1 < WORD_BYTES && w->text.data[w->at] != '\r')
-            w->word[len++] = (char)w->text.data[w->at];
+            w->word[len++] = printable(w->text.data[w->at]);
     w->at += 1;
     w->line += 1;
     w->word[len] = 0;
