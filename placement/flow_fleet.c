@@ -1,6 +1,7 @@
 #include "placement/flow_fleet.h"
 
 #include "placement/cost_impl.h"
+#include "placement/flow_evaluate.h"
 
 #include <math.h>
 
@@ -34,18 +35,25 @@ static gsrt_status add_stage(gsrt_deployment *d, uint32_t stage, uint32_t first,
     return GSRT_OK;
 }
 
+/* One pool of one replica with room for stages. */
+static gsrt_deployment *make_pipeline(const view *v, uint32_t stage_count)
+{
+    gsrt_deployment *d = gsrt_deployment_create(v->question->workload, 1);
+    if (d == NULL)
+        return NULL;
+    d->context_max = (uint32_t)(v->request.prompt_most + v->request.cached + v->request.output_most);
+    d->pools[0].phases = GSRT_PHASE_PREFILL | GSRT_PHASE_DECODE;
+    d->pools[0].replica_count = d->pools[0].batch_max = 1;
+    d->pools[0].prefill_tokens = v->question->prefill_tokens;
+    return gsrt_deployment_add_stages(d, 0, stage_count) == GSRT_OK ? d : gsrt_deployment_free(d);
+}
+
 static gsrt_status make_slice(const view *v, gsrt_flow_engine engine, uint32_t count, slice *out)
 {
     uint32_t layers = v->question->workload->layer_count;
     bool has_middle = count + 2 <= layers;
-    gsrt_deployment *d = gsrt_deployment_create(v->question->workload, 1);
-    if (d == NULL)
-        return GSRT_ENOMEM;
-    d->context_max = (uint32_t)(v->request.prompt_most + v->request.cached + v->request.output_most);
-    d->pools[0].phases = GSRT_PHASE_PREFILL | GSRT_PHASE_DECODE;
-    d->pools[0].replica_count = 1;
-    d->pools[0].prefill_tokens = v->question->prefill_tokens;
-    gsrt_status status = gsrt_deployment_add_stages(d, 0, has_middle ? 3 : 1);
+    gsrt_deployment *d = make_pipeline(v, has_middle ? 3 : 1);
+    gsrt_status status = d == NULL ? GSRT_ENOMEM : GSRT_OK;
     if (status == GSRT_OK && !has_middle)
         status = add_stage(d, 0, 0, count - 1, engine);
     for (uint32_t stage = 0; status == GSRT_OK && has_middle && stage < 3; stage++)
@@ -113,15 +121,13 @@ static double passed(const view *v, gsrt__walk *walk, uint32_t stage, uint32_t b
     return token_s > 0.0 ? 1.0 / token_s : 0.0;
 }
 
-/* Does the batch's KV fit beside the weights? As many steps are in flight as stages of this size hold all layers. */
-static bool fits(const view *v, gsrt__walk *walk, const slice *s, uint32_t count)
+/* Does the batch's KV fit beside the weights, with in_flight times as many steps under way as the deployment has? */
+static bool fits(gsrt__walk *walk, uint32_t stage, double in_flight)
 {
     gsrt_cost_memory m;
-    gsrt__stage_memory(walk, 0, s->stage, 0, &m);
+    gsrt__stage_memory(walk, 0, stage, 0, &m);
     if (!m.weights.is_known || !m.state.is_known || !m.buffers.is_known || !m.capacity.is_known)
         return false;
-    uint32_t layers = v->question->workload->layer_count;
-    double in_flight = (double)((layers + count - 1) / count) / (double)s->deployment->pools[0].stage_count;
     return m.weights.value + m.state.value * in_flight + m.buffers.value <= m.capacity.value;
 }
 
@@ -134,9 +140,11 @@ static gsrt_status throughput_of(const view *v, gsrt_flow_engine engine, uint32_
         return status;
     gsrt_cost_question question = question_of(v, s.deployment);
     gsrt__walk walk = walk_over(v, &question);
+    /* as many steps are in flight as stages of this size hold all layers */
+    double stages = (double)((v->question->workload->layer_count + count - 1) / count);
     for (uint64_t batch = 1; batch <= v->question->batch_max; batch *= 2) {
         s.deployment->pools[0].batch_max = (uint32_t)batch;
-        if (!fits(v, &walk, &s, count))
+        if (!fits(&walk, s.stage, stages / (double)s.deployment->pools[0].stage_count))
             break;
         *out = fmax(*out, passed(v, &walk, s.stage, (uint32_t)batch));
     }
@@ -219,5 +227,85 @@ gsrt_status gsrt_flow_instance_of(const gsrt_flow_question *question, gsrt_diag 
         *out = instance;
     else
         (void)gsrt_flow_instance_free(instance);
+    return status;
+}
+
+/* The engines that tokens pass, in the order of their layers: order [engine_count]; *count: how many. False: there is
+ * more than one way, or none. */
+static bool find_way(const gsrt_flow_instance *instance, const gsrt_flow_evaluator *evaluator,
+                     const gsrt_flow_hold *holds, uint32_t *order, uint32_t *count)
+{
+    uint32_t at = gsrt_flow_source(instance), sink = gsrt_flow_sink(instance);
+    *count = 0;
+    while (at != sink) {
+        uint32_t next = at;
+        for (uint32_t to = 0; to <= sink; to++) {
+            if (to == gsrt_flow_source(instance) || gsrt_flow_routed(evaluator, at, to) == 0)
+                continue;
+            if (next != at)
+                return false;
+            next = to;
+        }
+        if (next == at)
+            return false;
+        if (next != sink)
+            order[(*count)++] = next;
+        at = next;
+    }
+    return *count > 0 && holds[order[0]].first == 0;
+}
+
+static gsrt_status make_stages(const view *v, const gsrt_flow_hold *holds, const uint32_t *order, uint32_t count,
+                               gsrt_deployment **out)
+{
+    gsrt_deployment *d = make_pipeline(v, count);
+    if (d == NULL)
+        return GSRT_ENOMEM;
+    gsrt_status status = GSRT_OK;
+    for (uint32_t i = 0; status == GSRT_OK && i < count; i++) {
+        gsrt_flow_hold hold = holds[order[i]];
+        status = add_stage(d, i, hold.first, hold.first + hold.count - 1, v->question->engines[order[i]]);
+    }
+    gsrt_cost_question question = question_of(v, d);
+    gsrt__walk walk = walk_over(v, &question);
+    uint32_t batch_max = 1;
+    bool does_fit = status == GSRT_OK;
+    for (uint64_t batch = 1; does_fit && batch <= v->question->batch_max; batch *= 2) {
+        d->pools[0].batch_max = (uint32_t)batch;
+        for (uint32_t i = 0; does_fit && i < count; i++)
+            does_fit = fits(&walk, i, 1.0);
+        if (does_fit)
+            batch_max = (uint32_t)batch;
+    }
+    d->pools[0].batch_max = batch_max;
+    if (status == GSRT_OK)
+        status = walk.status;
+    *out = status == GSRT_OK ? d : gsrt_deployment_free(d);
+    return status;
+}
+
+gsrt_status gsrt_flow_deployment_of(const gsrt_flow_question *question, const gsrt_flow_instance *instance,
+                                    const gsrt_flow_hold *holds, gsrt_diag *diag, gsrt_deployment **out)
+{
+    view v = {.question = question, .request = gsrt__request_of(question->demand)};
+    uint32_t order[GSRT_FLOW_NODE_COUNT_MAX], count;
+    gsrt_cost_profile *profile = gsrt_cost_profile_create(question->workload, question->fleet);
+    gsrt_flow_evaluator *evaluator = gsrt_flow_evaluator_create(instance);
+    gsrt_status status = profile == NULL || evaluator == NULL ? GSRT_ENOMEM : GSRT_OK;
+    v.profile = profile;
+    if (status == GSRT_OK) {
+        (void)gsrt_flow_evaluate(evaluator, holds);
+        if (!find_way(instance, evaluator, holds, order, &count))
+            status = gsrt_diag_set(diag, GSRT_EUNSUPPORTED, NULL, NULL,
+                                   "tokens take no way through the layers, or more than one; missing: %s",
+                                   GSRT_FLOW_CAPABILITY);
+    }
+    gsrt_deployment *deployment = NULL;
+    if (status == GSRT_OK)
+        status = make_stages(&v, holds, order, count, &deployment);
+    if (status == GSRT_OK)
+        *out = deployment;
+    (void)gsrt_flow_evaluator_free(evaluator);
+    (void)gsrt_cost_profile_free(profile);
     return status;
 }

@@ -1,10 +1,10 @@
 /* A workload on a fleet as a flow instance: heterogeneous routing, where every engine holds its own run of layers.
  *
  * Nodes are engines, one each. What an engine passes with k layers follows from the cost model's step times of k layers
- * and from the largest batch whose KV fits beside their weights; what a link passes from its route's bandwidth. Such
- * a placement routes each request by itself, which the runtime cannot execute yet (a plan's replicas are pipelines of
- * their own): it is for prediction only, `executable: false`, missing capability "request routing between stages".
- * Pure.
+ * and from the largest batch whose KV fits beside their weights; what a link passes from its route's bandwidth. Where
+ * tokens take more than one way through a placement, each request is routed by itself, which the runtime cannot execute
+ * yet: that is for prediction only, `executable: false`, missing capability GSRT_FLOW_CAPABILITY. A placement with one
+ * way is a pipeline of uneven stages in the best order, and a deployment like any other. Pure.
  */
 #ifndef GSRT_PLACEMENT_FLOW_FLEET_H
 #define GSRT_PLACEMENT_FLOW_FLEET_H
@@ -12,6 +12,8 @@
 #include "base/diag.h"
 #include "placement/cost.h"
 #include "placement/flow_instance.h"
+
+#define GSRT_FLOW_CAPABILITY "request routing between stages"
 
 typedef struct gsrt_flow_engine {
     uint32_t part; /* an engine of the fleet */
@@ -38,5 +40,13 @@ typedef struct gsrt_flow_question {
  * O(kinds of engines * layers * log batch) predictions of a stage, and a route for each pair. */
 GSRT_MUST_CHECK gsrt_status gsrt_flow_instance_of(const gsrt_flow_question *question, gsrt_diag *diag,
                                                   gsrt_flow_instance **out);
+
+/* The placement holds [engine_count] as a deployment: one replica of one pool, a stage for each engine that tokens
+ * pass, with the largest batch (a power of two, at most batch_max) that fits on all of them; 1 where none does.
+ * instance: gsrt_flow_instance_of's for this question. GSRT_OK: *out owned | GSRT_EUNSUPPORTED: tokens take more than
+ * one way, or none; *diag names GSRT_FLOW_CAPABILITY | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_flow_deployment_of(const gsrt_flow_question *question,
+                                                    const gsrt_flow_instance *instance, const gsrt_flow_hold *holds,
+                                                    gsrt_diag *diag, gsrt_deployment **out);
 
 #endif

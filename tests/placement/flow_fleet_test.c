@@ -236,8 +236,44 @@ START_TEST(memory_and_the_unknown)
 }
 END_TEST
 
+START_TEST(one_way_is_a_deployment)
+{
+    world w;
+    world_of(
+        &w, FLEET(ENGINE("fast", "1 MB", ", bandwidth: \"2 GB/s\"") ENGINE("slow", "1 MB", ", bandwidth: \"1 GB/s\"")));
+    gsrt_flow_instance *instance = NULL;
+    gsrt_deployment *d = NULL;
+    gsrt_diag diag = {0};
+    ck_assert_int_eq(gsrt_flow_instance_of(&w.question, NULL, &instance), GSRT_OK);
+    /* slow engine 1 first, then fast 2; fast 0 holds what leads nowhere */
+    gsrt_flow_hold holds[6] = {[4] = {0, 2}, [2] = {2, 4}, [0] = {3, 1}};
+    ck_assert_msg(gsrt_flow_deployment_of(&w.question, instance, holds, &diag, &d) == GSRT_OK, "%s", diag.text);
+    ck_assert(d->pool_count == 1 && d->pools[0].stage_count == 2 && d->pools[0].batch_max == 4);
+    const gsrt_deployment_stage *stages = d->pools[0].stages;
+    ck_assert(stages[0].layer_first == 0 && stages[0].layer_last == 1 && stages[1].layer_first == 2 &&
+              stages[1].layer_last == LAYERS - 1);
+    ck_assert_uint_eq(stages[0].members[0].part, w.engines[4].part);
+    ck_assert_uint_eq(stages[0].members[0].instance_first, 1);
+    ck_assert_uint_eq(stages[1].members[0].instance_first, 2);
+    gsrt_cost cost;
+    gsrt_cost_question question = {.workload = w.workload, .fleet = w.fleet, .deployment = d, .demand = &w.demand};
+    ck_assert_int_eq(gsrt_cost_predict(&question, NULL, &cost), GSRT_OK);
+    ck_assert(cost.values[GSRT_MEASURE_THROUGHPUT][0].is_known);
+    gsrt_cost_fini(&cost);
+    (void)gsrt_deployment_free(d);
+    holds[5] = (gsrt_flow_hold){0, 6}; /* another way */
+    ck_assert_int_eq(gsrt_flow_deployment_of(&w.question, instance, holds, &diag, &d), GSRT_EUNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(diag.text, GSRT_FLOW_CAPABILITY));
+    memset(holds, 0, sizeof holds);
+    ck_assert_int_eq(gsrt_flow_deployment_of(&w.question, instance, holds, NULL, &d), GSRT_EUNSUPPORTED);
+    (void)gsrt_flow_instance_free(instance);
+    world_end(&w);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *tests[] = {throughputs_are_the_cost_models, it_is_searched_and_bounded, memory_and_the_unknown};
+    const TTest *tests[] = {throughputs_are_the_cost_models, one_way_is_a_deployment, it_is_searched_and_bounded,
+                            memory_and_the_unknown};
     return unit_run("flow_fleet", tests, sizeof tests / sizeof tests[0]);
 }
