@@ -24,7 +24,7 @@ GSRT_MUST_CHECK gsrt_status gsrt_flow_bound_of_prices(const gsrt_flow_instance *
 gsrt_flow_amount gsrt_flow_capacity_bound(const gsrt_flow_instance *instance);
 
 /* Prices that prove a low bound, by at most step_count_max steps of the linear program; deterministic.
- * out_prices [node_count]. GSRT_OK | GSRT_ENOMEM. */
+ * out_prices [node_count]. GSRT_OK | GSRT_ENOMEM. Cost: a knapsack per step; some 1.5 ms for 42 nodes. */
 GSRT_MUST_CHECK gsrt_status gsrt_flow_bound_find(const gsrt_flow_instance *instance, uint32_t step_count_max,
                                                  uint32_t *out_prices, gsrt_flow_amount *out_bound);
 
