@@ -10,9 +10,11 @@ static const double NIC_BYTES_S = 10e9; /* machine_profiles.ini, "10 * gbps" of 
 static const double TOKEN_BYTES = 2.0;  /* from the source, to the sink */
 
 const gsrt_helix_case gsrt_helix_cases[] = {
-    {"opt10", "cluster10.ini", "llama1_30b", false},
-    {"single24_noprune", "cluster24.ini", "llama2_70b", false},
-    {"het42_pruned", "cluster42.ini", "llama2_70b", true},
+    {"opt10", "cluster10.ini", "llama1_30b", true, false},
+    {"single24_noprune", "cluster24.ini", "llama2_70b", true, false},
+    {"het42_pruned", "cluster42.ini", "llama2_70b", true, true},
+    {"geo24_noprune", "3cluster24.ini", "llama2_70b", false, false},
+    {"het42_noprune", "cluster42.ini", "llama2_70b", false, false},
     {0},
 };
 
@@ -225,25 +227,32 @@ static gsrt_status import(const char *folder, const gsrt_helix_case *which, gsrt
     return GSRT_OK;
 }
 
+/* What Gurobi was given, and what it found. */
+static gsrt_status read_program(const char *folder, const char *name, gsrt_diag *diag, gsrt_helix_published *out)
+{
+    char path[PATH_BYTES];
+    gsrt_span text;
+    (void)snprintf(path, sizeof path, "%s/milp/%s/ilp_model.lp", folder, name);
+    gsrt_status status = open_file(path, file_room, sizeof file_room, diag, &text);
+    if (status == GSRT_OK)
+        status = gsrt_helix_read_program(text, path, diag, &out->program);
+    (void)snprintf(path, sizeof path, "%s/milp/%s/ilp_sol.ini", folder, name);
+    if (status == GSRT_OK)
+        status = open_file(path, file_room, sizeof file_room, diag, &text);
+    if (status == GSRT_OK)
+        status = gsrt_helix_read_placement(text, path, diag, out->holds);
+    (void)snprintf(path, sizeof path, "%s/milp/%s/ilp_solution.sol", folder, name);
+    if (status == GSRT_OK)
+        status = open_file(path, file_room, sizeof file_room, diag, &text);
+    return status == GSRT_OK ? gsrt_helix_read_objective(text, path, diag, &out->objective) : status;
+}
+
 gsrt_status gsrt_helix_open(const char *folder, const gsrt_helix_case *which, gsrt_diag *diag,
                             gsrt_helix_published *out)
 {
     char path[PATH_BYTES];
     gsrt_span text;
-    (void)snprintf(path, sizeof path, "%s/milp/%s/ilp_model.lp", folder, which->name);
-    gsrt_status status = open_file(path, file_room, sizeof file_room, diag, &text);
-    if (status == GSRT_OK)
-        status = gsrt_helix_read_program(text, path, diag, &out->program);
-    (void)snprintf(path, sizeof path, "%s/milp/%s/ilp_sol.ini", folder, which->name);
-    if (status == GSRT_OK)
-        status = open_file(path, file_room, sizeof file_room, diag, &text);
-    if (status == GSRT_OK)
-        status = gsrt_helix_read_placement(text, path, diag, out->holds);
-    (void)snprintf(path, sizeof path, "%s/milp/%s/ilp_solution.sol", folder, which->name);
-    if (status == GSRT_OK)
-        status = open_file(path, file_room, sizeof file_room, diag, &text);
-    if (status == GSRT_OK)
-        status = gsrt_helix_read_objective(text, path, diag, &out->objective);
+    gsrt_status status = which->has_program ? read_program(folder, which->name, diag, out) : GSRT_OK;
     (void)snprintf(path, sizeof path, "%s/clusters/%s", folder, which->cluster);
     if (status == GSRT_OK)
         status = open_file(path, file_room, sizeof file_room, diag, &text);

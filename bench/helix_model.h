@@ -15,10 +15,11 @@ typedef struct gsrt_helix_case {
     const char *name;      /* folder of milp/ */
     const char *cluster;   /* file of clusters/ */
     const char *model;     /* "llama1_30b", "llama2_70b": prefix of profiles/ */
+    bool has_program;      /* .lp, placement and value are there */
     bool has_pruned_links; /* the program has fewer links than the cluster: taken from it */
 } gsrt_helix_case;
 
-/* The instances whose programs are there; name NULL ends the list. */
+/* Those whose programs are there, then those of which only cluster and result are; name NULL ends the list. */
 extern const gsrt_helix_case gsrt_helix_cases[];
 
 typedef struct gsrt_helix_published {
@@ -28,7 +29,8 @@ typedef struct gsrt_helix_published {
     double objective;                                /* and its value */
 } gsrt_helix_published;
 
-/* All of one case from `folder` (.../planner/helix). GSRT_OK | GSRT_EINPUT, GSRT_EIO with *diag. */
+/* All of one case from `folder` (.../planner/helix); without a program: `imported` only. GSRT_OK | GSRT_EINPUT,
+ * GSRT_EIO with *diag. */
 GSRT_MUST_CHECK gsrt_status gsrt_helix_open(const char *folder, const gsrt_helix_case *which, gsrt_diag *diag,
                                             gsrt_helix_published *out);
 
