@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { NO_ARC = UINT32_MAX };
+#define NO_ARC UINT32_MAX
 
 /* Node i is entered at vertex 2i and left at 2i + 1; so are source and sink (n and n + 1). Arc a's
  * way back is a ^ 1, its capacity what has gone forward. */
