@@ -94,6 +94,8 @@
 #define GSRT_DEPLOYMENT_BYTES_MAX (64u << 20)   /* a deployment: pools, stages, members */
 #define GSRT_DERIVATION_BYTES_MAX (256u << 20)  /* the steps of a prediction */
 #define GSRT_COST_BYTES_MAX (64u << 20)         /* what predictions of a workload on a fleet are made from */
+#define GSRT_SEARCH_BYTES_MAX (256u << 20)      /* what a search holds while it runs: sketches, tables of layers */
+#define GSRT_SEARCH_TEXT_BYTES_MAX 4096         /* one sentence about a rival */
 #define GSRT_FINDING_COUNT_MAX 1000             /* findings that are kept; later ones are counted */
 
 /* contracts */

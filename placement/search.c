@@ -1,0 +1,170 @@
+/* The policies' table, and what is around each of them: the space is made, the contract asked, the policy run, bound
+ * and rivals added to what it found.
+ */
+#include "placement/search_impl.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+
+enum { SMALL_ENGINES_MAX = 6, SMALL_LAYERS_MAX = 8 };
+
+typedef struct policy {
+    const char *name;
+    void (*run)(gsrt__search *s);
+    bool is_for_small; /* takes small instances only */
+} policy;
+
+static const policy policies[] = {
+    {"exhaustive", gsrt__search_exhaustive, true},
+    {"greedy", gsrt__search_greedy, false},
+    {"dp", gsrt__search_dp, false},
+    {"local", gsrt__search_local, false},
+    {"milp", gsrt__search_milp, false},
+};
+enum { POLICY_COUNT = sizeof policies / sizeof policies[0] };
+
+const char *gsrt_search_policy_name(size_t index)
+{
+    return index < POLICY_COUNT ? policies[index].name : NULL;
+}
+
+static const policy *policy_named(const char *name)
+{
+    for (size_t i = 0; i < POLICY_COUNT; i++)
+        if (strcmp(policies[i].name, name) == 0)
+            return &policies[i];
+    return NULL;
+}
+
+static uint64_t engine_count(const gsrt__search *s)
+{
+    uint64_t count = 0;
+    for (uint32_t c = 0; c < s->class_count; c++)
+        count += s->classes[c].total;
+    return count;
+}
+
+/* What the policies look at. */
+static gsrt_status prepare(gsrt__search *s)
+{
+    const gsrt_search_problem *q = s->problem;
+    gsrt_status status = gsrt__rivals_init(s);
+    if (status == GSRT_OK)
+        status = gsrt__fleet_on(s, q->fleet, q->today, &s->fleet_trusted);
+    if (status == GSRT_OK)
+        status = gsrt__links_trusted(s);
+    if (status == GSRT_OK)
+        status = gsrt__classes_find(s);
+    if (status != GSRT_OK)
+        return status;
+    double context = q->demand.prompt_tokens.hi + q->demand.output_tokens.hi;
+    s->layer_count = q->workload->layer_count;
+    s->context_max = (uint32_t)(context + 0.999);
+    s->is_small = s->layer_count <= SMALL_LAYERS_MAX && engine_count(s) <= SMALL_ENGINES_MAX;
+    s->used = gsrt_arena_take(&s->arena, s->class_count, sizeof *s->used);
+    s->profile = s->used == NULL ? NULL : gsrt_cost_profile_create(q->workload, &s->fleet);
+    status = s->profile == NULL ? GSRT_ENOMEM : gsrt__numerics_find(s);
+    gsrt_diag missing = {0};
+    s->is_executable = !q->is_for_execution || gsrt_workload_executable(q->workload, NULL, &missing) == GSRT_OK;
+    if (!s->is_executable)
+        s->not_executable = gsrt_arena_copy_text(&s->arena, missing.text, strlen(missing.text));
+    if (status == GSRT_OK)
+        status = gsrt__rates_find(s);
+    if (status == GSRT_OK)
+        status = gsrt__work_find(s);
+    return status == GSRT_OK ? gsrt__admitted_find(s) : status;
+}
+
+static double gap_between(double bound, const gsrt_quantity *objective)
+{
+    double size = objective->value < 0 ? -objective->value : objective->value;
+    double difference = bound > objective->value ? bound - objective->value : objective->value - bound;
+    return size > 0 ? difference / size : difference > 0 ? HUGE_VAL : 0;
+}
+
+static gsrt_status report(gsrt__search *s, gsrt_search_result *result)
+{
+    uint32_t full;
+    gsrt_status status = gsrt__bound(s, &result->bound, &result->bound_reason);
+    result->evaluation_count = s->evaluation_count;
+    result->is_complete = s->is_complete;
+    result->gap = HUGE_VAL;
+    if (status == GSRT_OK && s->has_best) {
+        result->objective = s->best_judgement.objective;
+        if (s->is_complete) {
+            result->bound = result->objective.value;
+            result->bound_reason = "every candidate was evaluated";
+        }
+        result->gap = gap_between(result->bound, &result->objective);
+        status = gsrt__sketch_deploy(s, &s->best, &result->best, &full);
+    }
+    return status == GSRT_OK ? gsrt__rivals_report(s, result) : status;
+}
+
+static gsrt_status unsupported(const gsrt__search *s, const char *name, gsrt_diag *diag)
+{
+    return gsrt_diag_set(diag, GSRT_EUNSUPPORTED, NULL, NULL,
+                         "policy '%s' takes at most %d engines and %d layers, here are %llu and %u; use dp or local",
+                         name, SMALL_ENGINES_MAX, SMALL_LAYERS_MAX, (unsigned long long)engine_count(s),
+                         s->layer_count);
+}
+
+static gsrt_status run(gsrt__search *s, const policy *chosen, gsrt_search_result *result)
+{
+    gsrt_status status = prepare(s);
+    if (status == GSRT_OK && chosen->is_for_small && !s->is_small)
+        status = unsupported(s, chosen->name, s->diag);
+    if (status == GSRT_OK) {
+        chosen->run(s);
+        if (!s->has_best && s->is_small && !chosen->is_for_small && s->status == GSRT_OK)
+            gsrt__search_any(s);
+        status = s->status;
+    }
+    return status == GSRT_OK ? report(s, result) : status;
+}
+
+gsrt_status gsrt_search(const gsrt_search_problem *problem, const gsrt_search_options *options, gsrt_diag *diag,
+                        gsrt_search_result **out)
+{
+    const policy *chosen = policy_named(options->policy);
+    if (chosen == NULL)
+        return gsrt_diag_set(diag, GSRT_EINPUT, NULL, NULL, "no policy '%s'; use exhaustive, greedy, dp, local or milp",
+                             options->policy);
+    gsrt__search *s = calloc(1, sizeof *s);
+    gsrt_search_result *result = calloc(1, sizeof *result);
+    gsrt_status status = s == NULL || result == NULL ? GSRT_ENOMEM : GSRT_OK;
+    if (status == GSRT_OK) {
+        s->problem = problem;
+        s->options = options;
+        s->diag = diag;
+        gsrt_arena_init(&s->arena, GSRT_SEARCH_BYTES_MAX);
+        gsrt_arena_init(&result->arena, GSRT_SEARCH_BYTES_MAX);
+        status = run(s, chosen, result);
+        gsrt__rivals_fini(s);
+        (void)gsrt_cost_profile_free(s->profile);
+        (void)gsrt_cost_profile_free(s->profile_trusted);
+        gsrt_arena_fini(&s->arena);
+    }
+    free(s);
+    if (status == GSRT_OK)
+        *out = result;
+    else
+        (void)gsrt_search_result_free(result);
+    return status;
+}
+
+gsrt_search_result *gsrt_search_result_free(gsrt_search_result *result)
+{
+    if (result == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < result->rival_count; i++)
+        (void)gsrt_deployment_free(result->rivals[i].deployment);
+    (void)gsrt_deployment_free(result->best);
+    gsrt_arena_fini(&result->arena);
+    free(result);
+    return NULL;
+}
