@@ -13,6 +13,8 @@ typedef enum move_kind {
     MOVE_BATCH_LESS,
     MOVE_CHUNK_MORE,
     MOVE_CHUNK_LESS,
+    MOVE_BATCH_FOR_CHUNK, /* both need memory: the one instead of the other */
+    MOVE_CHUNK_FOR_BATCH,
     MOVE_REPLICAS_MOST,
     MOVE_REPLICAS_MORE,
     MOVE_REPLICAS_LESS,
@@ -176,6 +178,8 @@ static bool move_fixed(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, move_k
     case MOVE_BATCH_LESS: return batch > 1 && set_batch(s, pool, batch - 1);
     case MOVE_CHUNK_MORE: return set_chunk(s, pool, true);
     case MOVE_CHUNK_LESS: return set_chunk(s, pool, false);
+    case MOVE_BATCH_FOR_CHUNK: return set_chunk(s, pool, false) && set_batch(s, pool, batch * 2);
+    case MOVE_CHUNK_FOR_BATCH: return set_chunk(s, pool, true) && set_batch(s, pool, batch / 2);
     case MOVE_REPLICAS_MOST: return set_replicas(s, sketch, p, gsrt__replicas_max(s, sketch, p));
     case MOVE_REPLICAS_MORE: return set_replicas(s, sketch, p, replicas + 1);
     case MOVE_REPLICAS_LESS: return set_replicas(s, sketch, p, replicas - 1);
@@ -248,4 +252,23 @@ void gsrt__climb(gsrt__search *s, gsrt__sketch *sketch, gsrt__judgement *j)
         }
     }
     gsrt__sketch_give_back(s, tried);
+}
+
+void gsrt__climb_rivals(gsrt__search *s)
+{
+    gsrt__sketch *starts[GSRT__STARTS_MAX];
+    gsrt__judgement judgements[GSRT__STARTS_MAX];
+    uint32_t count = 0, most = s->is_small ? GSRT__STARTS_MAX : GSRT__STARTS_MAX / 4;
+    while (count < most && gsrt__rival_worse(s, count) != NULL) {
+        const gsrt__rival *rival = gsrt__rival_worse(s, count);
+        starts[count] = gsrt__sketch_room(s);
+        if (starts[count] == NULL)
+            return;
+        gsrt__sketch_copy(starts[count], rival->sketch);
+        judgements[count++] = rival->judgement;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        gsrt__climb(s, starts[i], &judgements[i]);
+        gsrt__sketch_give_back(s, starts[i]);
+    }
 }

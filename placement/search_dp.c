@@ -53,7 +53,8 @@ static bool try_shape(gsrt__search *s, uint32_t numeric, const gsrt__shape *shap
     uint32_t least = pool->batch_max, likely = likely_batch(s, numeric, shape->class, shape->width, shape->stage_count);
     for (uint32_t batch = likely > least ? likely : least;;) {
         pool->batch_max = batch;
-        if (!gsrt__consider(s, room, &j))
+        pool->prefill_tokens = gsrt__first_chunk(s);
+        if (!gsrt__consider_smaller(s, room, &j))
             return false;
         keep(s, top, room, &j);
         bool is_full = !j.is_feasible && strcmp(j.reason, GSRT_REASON_MEMORY) == 0;
@@ -202,6 +203,7 @@ void gsrt__search_dp(gsrt__search *s)
     if (s->has_best) {
         gsrt__sketch_copy(room, &s->best);
         gsrt__climb(s, room, &j);
+        gsrt__climb_rivals(s);
     }
     gsrt__sketch_give_back(s, room);
 }

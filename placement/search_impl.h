@@ -19,6 +19,7 @@ enum {
     GSRT__SKETCH_STAGES = 64, /* of a replica */
     GSRT__SKETCH_MEMBERS = 8, /* classes of engines in one stage */
     GSRT__NUMERICS_MAX = 16,  /* ways to compute: as given, and one per evidence */
+    GSRT__STARTS_MAX = 16,    /* near rivals that are climbed, too */
     GSRT__WALKS_MAX = 64,     /* of local search */
     GSRT__VERDICTS_MAX = 256, /* verdicts of the contract's judge that are remembered */
     GSRT__RIVALS_MAX = 48,    /* rivals kept of each reason while a search runs */
@@ -259,6 +260,9 @@ bool gsrt__cut(gsrt__search *s, uint32_t numeric, const gsrt__slot *slots, uint3
                bool is_sum, uint32_t *out_last);
 /* One replica of such a shape, the smallest batch. false: no such shape (more stages than layers). */
 bool gsrt__shape_pool(gsrt__search *s, uint32_t numeric, const gsrt__shape *shape, gsrt__sketch_pool *out);
+uint32_t gsrt__first_chunk(const gsrt__search *s);
+/* As gsrt__consider; while memory is what fails, with smaller chunks of prompts: they need buffers. */
+bool gsrt__consider_smaller(gsrt__search *s, gsrt__sketch *sketch, gsrt__judgement *out);
 /* Raise the pool's batch from what it is to the best that fits. *out: of the best. false: no budget was left. */
 bool gsrt__fit_batch(gsrt__search *s, gsrt__sketch *sketch, uint32_t pool, gsrt__judgement *out);
 
@@ -271,6 +275,8 @@ uint32_t gsrt__batch_on_lattice(const gsrt__search *s, uint64_t batch);
 
 /* Change one thing after the other as long as that is better. *sketch and *j: from where; then the top. */
 void gsrt__climb(gsrt__search *s, gsrt__sketch *sketch, gsrt__judgement *j);
+/* Climb from the closest feasible rivals: another start may lead higher. */
+void gsrt__climb_rivals(gsrt__search *s);
 /* Moves of one pool, numbered from 0; false: there is no such move, *sketch is as it was. Past the last: *out_is_last.
  */
 bool gsrt__move(gsrt__search *s, gsrt__sketch *sketch, uint32_t pool, uint32_t move, bool *out_is_last);
@@ -314,6 +320,8 @@ void gsrt__search_milp(gsrt__search *s);
 GSRT_MUST_CHECK gsrt_status gsrt__rivals_init(gsrt__search *s);
 void gsrt__rivals_fini(gsrt__search *s);
 void gsrt__rival_note(gsrt__search *s, const gsrt__sketch *sketch, const gsrt__judgement *judgement);
+/* The feasible rivals, the best first; NULL past the last. */
+const gsrt__rival *gsrt__rival_worse(const gsrt__search *s, uint32_t index);
 /* The rivals of the result, with their texts. */
 GSRT_MUST_CHECK gsrt_status gsrt__rivals_report(gsrt__search *s, gsrt_search_result *result);
 

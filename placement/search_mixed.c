@@ -106,7 +106,7 @@ static bool try_groups(gsrt__search *s, uint32_t numeric, const gsrt__sketch_sta
     pool->phases = GSRT_PHASE_PREFILL | GSRT_PHASE_DECODE;
     pool->replica_count = replicas;
     pool->batch_max = gsrt__batch_on_lattice(s, rows);
-    pool->prefill_tokens = GSRT__CHUNK;
+    pool->prefill_tokens = gsrt__first_chunk(s);
     pool->power_cap_w = 0;
     pool->stage_count = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -119,7 +119,7 @@ static bool try_groups(gsrt__search *s, uint32_t numeric, const gsrt__sketch_sta
     }
     gsrt__judgement j, best = s->best_judgement;
     bool had_best = s->has_best;
-    if (!gsrt__consider(s, room, &j))
+    if (!gsrt__consider_smaller(s, room, &j))
         return false;
     bool is_near = j.is_feasible && (!had_best || gsrt__is_better(&j, &best) ||
                                      (j.score > 0 ? j.score > best.score / 2 : j.score > best.score * 2));

@@ -103,6 +103,46 @@ bool gsrt__cut(gsrt__search *s, uint32_t numeric, const gsrt__slot *slots, uint3
     return is_possible;
 }
 
+/* The chunk to begin with: a whole prompt, or a usual one. */
+uint32_t gsrt__first_chunk(const gsrt__search *s)
+{
+    const gsrt_demand *demand = &s->problem->demand;
+    double prompt = demand->prompt_tokens.value * (1 - demand->prefix_share);
+    uint32_t chunk = GSRT__CHUNK_MIN;
+    while (chunk < prompt && chunk < GSRT__CHUNK)
+        chunk *= s->is_small ? 8 : 2;
+    return chunk;
+}
+
+static void set_overlaps(gsrt__sketch *sketch, bool overlaps)
+{
+    for (uint32_t p = 0; p < sketch->pool_count; p++)
+        for (uint32_t i = 0; i < sketch->pools[p].stage_count; i++)
+            sketch->pools[p].stages[i].overlaps = overlaps;
+}
+
+bool gsrt__consider_smaller(gsrt__search *s, gsrt__sketch *sketch, gsrt__judgement *out)
+{
+    set_overlaps(sketch, !s->problem->is_for_execution);
+    bool goes_on = gsrt__consider(s, sketch, out);
+    if (goes_on && !out->is_feasible && strncmp(out->reason, "contract", 8) == 0) {
+        set_overlaps(sketch, false); /* evidence may be without it */
+        goes_on = gsrt__consider(s, sketch, out);
+    }
+    while (goes_on && !out->is_feasible && strcmp(out->reason, GSRT_REASON_MEMORY) == 0) {
+        bool is_smaller = false;
+        for (uint32_t p = 0; p < sketch->pool_count; p++) {
+            uint32_t next = sketch->pools[p].prefill_tokens / (s->is_small ? 8 : 2);
+            is_smaller = is_smaller || next >= GSRT__CHUNK_MIN;
+            sketch->pools[p].prefill_tokens = next >= GSRT__CHUNK_MIN ? next : sketch->pools[p].prefill_tokens;
+        }
+        if (!is_smaller)
+            break;
+        goes_on = gsrt__consider(s, sketch, out);
+    }
+    return goes_on;
+}
+
 /* ---- one class ---- */
 
 /* Stages of one class: width engines each, layers cut evenly by time. */
@@ -122,7 +162,7 @@ bool gsrt__shape_pool(gsrt__search *s, uint32_t numeric, const gsrt__shape *shap
     out->phases = GSRT_PHASE_PREFILL | GSRT_PHASE_DECODE;
     out->replica_count = 1;
     out->batch_max = 1;
-    out->prefill_tokens = GSRT__CHUNK;
+    out->prefill_tokens = gsrt__first_chunk(s);
     out->power_cap_w = 0;
     out->stage_count = 0;
     for (uint32_t i = 0; i < shape->stage_count; i++) {
@@ -146,7 +186,7 @@ bool gsrt__fit_batch(gsrt__search *s, gsrt__sketch *sketch, uint32_t pool, gsrt_
 {
     gsrt__sketch_pool *p = &sketch->pools[pool];
     gsrt__judgement j;
-    if (!gsrt__consider(s, sketch, out))
+    if (!gsrt__consider_smaller(s, sketch, out))
         return false;
     if (!out->is_feasible && p->batch_max == 1 && strncmp(out->reason, "contract", 8) == 0) {
         p->batch_max = 2; /* evidence may be of batches only */
