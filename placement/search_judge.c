@@ -46,6 +46,8 @@ const char *gsrt__incapable(const gsrt__search *s, uint32_t class, uint32_t nume
 {
     const gsrt_part *part = &s->fleet.parts[s->classes[class].part];
     const gsrt__numeric *n = &s->numerics[numeric];
+    if (s->classes[class].bandwidth <= 0)
+        return "the bandwidth of its memory";
     for (uint32_t f = 0; f < GSRT_FORMAT_COUNT; f++) {
         bool has_matmul = gsrt_part_rate(part, GSRT_CLASS_MATMUL, (gsrt_format)f).is_known;
         bool has_attention = has_matmul || gsrt_part_rate(part, GSRT_CLASS_ATTENTION, (gsrt_format)f).is_known;
@@ -56,7 +58,7 @@ const char *gsrt__incapable(const gsrt__search *s, uint32_t class, uint32_t nume
     }
     if (!gsrt_part_rate(part, GSRT_CLASS_VECTOR, GSRT_FORMAT_F32).is_known)
         return "a rate of elementwise work in f32";
-    return s->classes[class].bandwidth > 0 ? NULL : "the bandwidth of its memory";
+    return NULL;
 }
 
 static void check_members(const gsrt__search *s, const gsrt__sketch *sketch, gsrt__judgement *j)
@@ -72,7 +74,8 @@ static void check_members(const gsrt__search *s, const gsrt__sketch *sketch, gsr
                 if (s->classes[c].barred != NULL)
                     fail_at(j, s->classes[c].barred, name, p, i, m);
                 if (gsrt__incapable(s, c, sketch->numeric) != NULL)
-                    fail_at(j, GSRT_REASON_CAPABILITY, gsrt__incapable(s, c, sketch->numeric), p, i, m);
+                    fail_at(j, s->classes[c].bandwidth > 0 ? GSRT_REASON_CAPABILITY : GSRT_REASON_UNKNOWN,
+                            gsrt__incapable(s, c, sketch->numeric), p, i, m);
             }
             bool divides = width % stage->data_width == 0 && width % stage->expert_width == 0;
             uint32_t experts = s->expert_count > 0 ? s->expert_count : 1;
@@ -383,8 +386,8 @@ static void check_predictions(gsrt__search *s, const gsrt__sketch *sketch, const
 {
     const gsrt_objective *o = &s->problem->objective;
     j->objective = cost->values[o->measure][o->percentile];
-    bool is_never = gsrt_dimension_equal(j->objective.dimension, (gsrt_dimension){.second = 1}) &&
-                    o->measure != GSRT_MEASURE_MTTF && j->objective.value >= GSRT_COST_NEVER_S;
+    const gsrt_quantity *first = &cost->values[GSRT_MEASURE_TTFT][GSRT_PERCENTILE_50];
+    bool is_never = s->problem->demand.arrival.is_known && first->is_known && first->value >= GSRT_COST_NEVER_S;
     if (!j->objective.is_known || !cost->values[GSRT_MEASURE_THROUGHPUT][0].is_known) {
         const char *what, *reason = unknown_because(s, sketch, d, cost, &what);
         fail(j, reason, what, 0, 0, (gsrt_dimension){0}, -1);
