@@ -108,6 +108,7 @@
 #define GSRT_EVIDENCE_FIGURE_COUNT_MAX 4096  /* statistics of one of them: one of each region, and the answer's */
 #define GSRT_EVIDENCE_BYTES_MAX (256u << 20) /* evidence that is kept together */
 #define GSRT_EVIDENCE_TEXT_BYTES_MAX 4095    /* one text of it: a path */
+
 /* flow placements */
 #define GSRT_FLOW_NODE_COUNT_MAX 1024   /* nodes of a flow instance: a link per pair, 8 MiB */
 #define GSRT_FLOW_BYTES_MAX (64u << 20) /* a flow instance, or what a search over it works in */

@@ -11,8 +11,8 @@ enum { WHERE_BYTES = 64 };
 
 static gsrt_status lacks(gsrt_diag *diag, const char *where, const char *what)
 {
-    return gsrt_diag_set(diag, GSRT_EUNSUPPORTED, NULL, where, "the runtime has no %s yet; it can be planned for, not run",
-                         what);
+    return gsrt_diag_set(diag, GSRT_EUNSUPPORTED, NULL, where,
+                         "the runtime has no %s yet; it can be planned for, not run", what);
 }
 
 /* NULL: nothing is missing. */
