@@ -264,7 +264,7 @@ gsrt_status gsrt_json_parse(gsrt_span bytes, const char *file, json_t **out, gsr
     if (value == NULL) {
         char place[64];
         (void)snprintf(place, sizeof place, "line %d, column %d", error.line, error.column);
-        return gsrt_diag_set(diag, GSRT_EINPUT, file, place, "no valid JSON: %s", error.text);
+        return gsrt_diag_set(diag, GSRT_EINPUT, file, place, "no valid JSON: %s; correct the file", error.text);
     }
     *out = value;
     return GSRT_OK;

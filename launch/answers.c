@@ -7,25 +7,30 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+gsrt_status gsrt_request_tokens(const gsrt_scenario *scenario, const gsrt_scenario_request *request,
+                                const gsrt_tokenizer *tokenizer, uint32_t **out, size_t *out_count, gsrt_diag *diag)
+{
+    if (request->prompt_tokens == NULL && tokenizer == NULL)
+        return gsrt_diag_set(diag, GSRT_EINPUT, scenario->file, request->place,
+                             "the model has no tokenizer; give prompt_tokens");
+    if (request->prompt_tokens == NULL)
+        return gsrt_tokenizer_encode(tokenizer, gsrt_span_of_text(request->prompt),
+                                     &(gsrt_encode_options){.is_framed = true}, out, out_count, diag);
+    *out = calloc(request->prompt_token_count, sizeof **out);
+    if (*out == NULL)
+        return GSRT_ENOMEM;
+    memcpy(*out, request->prompt_tokens, request->prompt_token_count * sizeof **out);
+    *out_count = request->prompt_token_count;
+    return GSRT_OK;
+}
+
 static gsrt_status tokenise(const gsrt_answers *a, const gsrt_scenario_request *request, gsrt_answer *answer,
                             gsrt_diag *diag)
 {
-    size_t count = request->prompt_token_count;
-    if (request->prompt_tokens != NULL) {
-        answer->prompt = calloc(count, sizeof *answer->prompt);
-        if (answer->prompt == NULL)
-            return GSRT_ENOMEM;
-        memcpy(answer->prompt, request->prompt_tokens, count * sizeof *answer->prompt);
-    } else if (a->loaded->tokenizer == NULL) {
-        return gsrt_diag_set(diag, GSRT_EINPUT, a->scenario->file, request->place,
-                             "the model has no tokenizer; give prompt_tokens");
-    } else {
-        gsrt_status status =
-            gsrt_tokenizer_encode(a->loaded->tokenizer, gsrt_span_of_text(request->prompt),
-                                  &(gsrt_encode_options){.is_framed = true}, &answer->prompt, &count, diag);
-        if (status != GSRT_OK)
-            return status;
-    }
+    size_t count = 0;
+    gsrt_status status = gsrt_request_tokens(a->scenario, request, a->loaded->tokenizer, &answer->prompt, &count, diag);
+    if (status != GSRT_OK)
+        return status;
     answer->prompt_count = (uint32_t)count;
     if (count == 0)
         return gsrt_diag_set(diag, GSRT_EINPUT, a->scenario->file, request->place, "the prompt is empty; give a text");

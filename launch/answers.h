@@ -39,6 +39,12 @@ typedef struct gsrt_answers {
     void *on_token_arg;
 } gsrt_answers;
 
+/* The tokens of a request's prompt. *out owned: free; NULL where the count is 0. tokenizer NULL: there is none.
+ * GSRT_OK | GSRT_EINPUT (*diag) | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_request_tokens(const gsrt_scenario *scenario, const gsrt_scenario_request *request,
+                                                const gsrt_tokenizer *tokenizer, uint32_t **out, size_t *out_count,
+                                                gsrt_diag *diag);
+
 /* Tokenises every prompt; a request that cannot fit the model's context is refused by name.
  * GSRT_OK | GSRT_EINPUT (*diag) | GSRT_ENOMEM. Call fini in any case. */
 GSRT_MUST_CHECK gsrt_status gsrt_answers_init(gsrt_answers *answers, const gsrt_scenario *scenario,

@@ -2,37 +2,13 @@
 
 #include "base/limits.h"
 #include "launch/fleet_hwloc.h"
+#include "launch/read_file.h"
 #include "placement/topology_matrix.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { CATALOGUES_MAX = 16 };
-
-/* All of a file, with a zero byte behind it that is not counted. */
-static gsrt_status read_file(const char *path, gsrt_buffer *out, gsrt_diag *diag)
-{
-    FILE *file = fopen(path, "rb");
-    if (file == NULL)
-        return gsrt_diag_set(diag, GSRT_EINPUT, path, NULL,
-                             "could not open it: %s; give an inventory, an hwloc export or a topo -m matrix",
-                             strerror(errno));
-    gsrt_status status = GSRT_OK;
-    uint8_t part[8192];
-    size_t n;
-    while (status == GSRT_OK && (n = fread(part, 1, sizeof part, file)) > 0)
-        status = gsrt_buffer_append(out, part, n);
-    if (status == GSRT_OK && ferror(file) != 0)
-        status = gsrt_diag_set(diag, GSRT_EINPUT, path, NULL, "could not read it; give a file");
-    if (status == GSRT_ELIMIT)
-        status = gsrt_diag_set(diag, GSRT_EINPUT, path, NULL, "more than the %u bytes that are read of a file",
-                               GSRT_SCENARIO_BYTES_MAX);
-    (void)fclose(file);
-    if (status == GSRT_OK && (status = gsrt_buffer_append(out, "", 1)) == GSRT_OK)
-        out->len--;
-    return status;
-}
 
 /* Translate what is no inventory; *text is one then. */
 static gsrt_status translate(const char *path, gsrt_buffer *text, gsrt_diag *diag)
@@ -72,7 +48,7 @@ static gsrt_status read_catalogue(const char *path, const gsrt_yaml_node *node, 
     char *name = beside(path, node->text);
     gsrt_buffer text;
     gsrt_buffer_init(&text, GSRT_SCENARIO_BYTES_MAX);
-    gsrt_status status = name == NULL ? GSRT_ENOMEM : read_file(name, &text, diag);
+    gsrt_status status = name == NULL ? GSRT_ENOMEM : gsrt_read_file(name, "give a catalogue", &text, diag);
     if (status == GSRT_OK)
         status = gsrt_yaml_parse(gsrt_buffer_span(&text), name, out, diag);
     gsrt_buffer_fini(&text);
@@ -85,6 +61,9 @@ static gsrt_status read_inventory(const char *path, gsrt_span text, gsrt_finding
 {
     gsrt_yaml *document = NULL, *catalogues[CATALOGUES_MAX] = {NULL};
     gsrt_status status = gsrt_yaml_parse(text, path, &document, diag);
+    if (status == GSRT_OK && gsrt_yaml_find(document->root, "gsrt") != NULL)
+        status = gsrt_diag_set(diag, GSRT_EINPUT, path, NULL,
+                               "this is a scenario, not an inventory; give the file that its 'fleet.inventory' names");
     size_t count = 0;
     const gsrt_yaml_node *list = status == GSRT_OK ? gsrt_yaml_find(document->root, "catalogues") : NULL;
     if (list != NULL && (list->type != GSRT_YAML_SEQUENCE || list->child_count > CATALOGUES_MAX)) {
@@ -112,7 +91,8 @@ gsrt_status gsrt_fleet_source_read(const char *path, gsrt_findings *findings, gs
     gsrt_buffer_init(&text, GSRT_SCENARIO_BYTES_MAX + 1);
     const char *name = path == NULL ? "this machine" : path;
     gsrt_status status =
-        path == NULL ? gsrt_fleet_hwloc((gsrt_span){0}, name, &text, diag) : read_file(path, &text, diag);
+        path == NULL ? gsrt_fleet_hwloc((gsrt_span){0}, name, &text, diag)
+                     : gsrt_read_file(path, "give an inventory, an hwloc export or a topo -m matrix", &text, diag);
     if (status == GSRT_OK && path != NULL)
         status = translate(path, &text, diag);
     if (status == GSRT_OK)

@@ -1,8 +1,10 @@
 /* gsrt: what needs no job of ranks. */
 #include "launch/campaign_run.h"
 #include "launch/command.h"
+#include "launch/explain_command.h"
 #include "launch/fleet_command.h"
 #include "launch/model_show.h"
+#include "launch/plan_command.h"
 #include "launch/replay.h"
 #include "launch/twin_run.h"
 
@@ -25,6 +27,10 @@ int main(int argc, char **argv)
         exit_code = gsrt_fleet_command(&options);
     } else if (options.command == GSRT_COMMAND_MODEL) {
         exit_code = gsrt_model_show(&options);
+    } else if (options.command == GSRT_COMMAND_PLAN) {
+        exit_code = gsrt_plan_command(&options);
+    } else if (options.command == GSRT_COMMAND_EXPLAIN) {
+        exit_code = gsrt_explain_command(&options);
     } else {
         exit_code = gsrt_command_print(&options);
     }

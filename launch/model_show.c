@@ -61,6 +61,15 @@ static bool starts_with(const gsrt_buffer *bytes, const char *with)
     return bytes->len >= strlen(with) && memcmp(bytes->data, with, strlen(with)) == 0;
 }
 
+/* The first byte that is no space: nothing but a JSON object begins with a brace. */
+static bool starts_object(const gsrt_buffer *bytes)
+{
+    size_t at = 0;
+    while (at < bytes->len && strchr(" \t\r\n", bytes->data[at]) != NULL && bytes->data[at] != 0)
+        at++;
+    return at < bytes->len && bytes->data[at] == '{';
+}
+
 static gsrt_status open_gguf(shown *s, gsrt_diag *diag)
 {
     gsrt_gguf *gguf = NULL;
@@ -83,6 +92,11 @@ static gsrt_status open_model(shown *s, gsrt_diag *diag)
         status = read_start(s->file, GSRT_WORKLOAD_BYTES_MAX + 1, &bytes, diag);
         if (status == GSRT_OK && starts_with(&bytes, "gsrt-workload "))
             status = gsrt_workload_read(gsrt_buffer_span(&bytes), s->file, &s->workload, diag);
+        else if (status == GSRT_OK && !starts_object(&bytes))
+            status =
+                gsrt_diag_set(diag, GSRT_EINPUT, s->file, NULL,
+                              "is no model: neither a GGUF file, nor a config.json, nor a workload's text; give one "
+                              "of them");
         else if (status == GSRT_OK)
             status = gsrt_import_config(gsrt_buffer_span(&bytes), s->file, &s->workload, &s->report, diag);
     }

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "base/nearest.h"
+#include "placement/search.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +19,9 @@ typedef enum option_id {
     OPT_STAGE,
     OPT_MEMBER,
     OPT_TO,
+    OPT_POLICY,
+    OPT_BUDGET,
+    OPT_VALIDATE,
     OPT_JSON,
     OPT_QUIET,
     OPT_VERBOSE,
@@ -45,6 +49,10 @@ static const option_row option_rows[] = {
     {OPT_STAGE, 0, "stage", "S", NULL, "stage of the region that is to move (move)", FOR_LAUNCH},
     {OPT_MEMBER, 0, "member", "M", NULL, "its member of that stage (move)", FOR_LAUNCH},
     {OPT_TO, 0, "to", "R", NULL, "rank that takes it, one without a role (move)", FOR_LAUNCH},
+    {OPT_POLICY, 0, "policy", "NAME", "plan.policy", "how plan searches: dp, greedy, local, exhaustive or milp",
+     FOR_GSRT},
+    {OPT_BUDGET, 0, "budget", "N", "plan.budget", "plans that plan evaluates at most", FOR_GSRT},
+    {OPT_VALIDATE, 0, "validate", NULL, NULL, "measure on the weights what the contract needs evidence for", FOR_GSRT},
     {OPT_JSON, 0, "json", NULL, NULL, "print report.json on standard output, and nothing else there", FOR_BOTH},
     {OPT_QUIET, 'q', "quiet", NULL, NULL, "no plan, no progress; errors and violated contracts only", FOR_BOTH},
     {OPT_VERBOSE, 'v', "verbose", NULL, NULL, "say more: what each rank did", FOR_BOTH},
@@ -79,6 +87,8 @@ static const command_row command_rows[] = {
     {GSRT_COMMAND_REPLAY, "replay", "take the recorded decisions of a run directory again", FOR_GSRT},
     {GSRT_COMMAND_FLEET, "fleet", "the hardware graph: of this machine, or of a file", FOR_GSRT},
     {GSRT_COMMAND_MODEL, "model", "what a model file, or a config.json, amounts to", FOR_GSRT},
+    {GSRT_COMMAND_PLAN, "plan", "look for a plan, and say why it is this one", FOR_GSRT},
+    {GSRT_COMMAND_EXPLAIN, "explain", "what a plan rests on, and what a run decided", FOR_GSRT},
 };
 
 enum { COMMAND_COUNT = sizeof command_rows / sizeof command_rows[0] };
@@ -158,6 +168,30 @@ static gsrt_status take_number(parser *p, const char *value, const char *name, u
     return GSRT_OK;
 }
 
+static gsrt_status take_budget(parser *p, const char *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long long count = strtoull(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != 0 || errno != 0 || count < 1)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, "--budget",
+                             "'%.40s' is no number of plans; give one from 1 on", value);
+    p->options->budget = count;
+    return GSRT_OK;
+}
+
+static gsrt_status take_policy(parser *p, const char *value)
+{
+    for (size_t i = 0; gsrt_search_policy_name(i) != NULL; i++) {
+        if (strcmp(gsrt_search_policy_name(i), value) == 0) {
+            p->options->policy = gsrt_search_policy_name(i);
+            return GSRT_OK;
+        }
+    }
+    return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, "--policy",
+                         "'%.40s' is no policy; give dp, greedy, local, exhaustive or milp", value);
+}
+
 static gsrt_status take_option(parser *p, const option_row *row, const char *value)
 {
     gsrt_options *options = p->options;
@@ -179,6 +213,9 @@ static gsrt_status take_option(parser *p, const option_row *row, const char *val
     case OPT_MEMBER:
         return take_number(p, value, "--member", GSRT_GROUP_RANKS_MAX - 1, &options->member, &p->has_member);
     case OPT_TO: return take_number(p, value, "--to", GSRT_RANK_COUNT_MAX - 1, &options->to, &p->has_to);
+    case OPT_POLICY: return take_policy(p, value);
+    case OPT_BUDGET: return take_budget(p, value);
+    case OPT_VALIDATE: options->is_validating = true; return GSRT_OK;
     case OPT_JSON: options->is_json = true; return GSRT_OK;
     case OPT_QUIET: options->is_quiet = true; return GSRT_OK;
     case OPT_VERBOSE: options->verbosity++; return GSRT_OK;
@@ -270,11 +307,11 @@ static const command_row *command_of(gsrt_tool tool, const char *word)
     return NULL;
 }
 
-/* fleet has an action besides what it is about. */
+/* fleet has an action besides what it is about, explain may be asked for a part. */
 static int word_count_max(const parser *p)
 {
     const command_row *row = p->word_count == 0 ? NULL : command_of(p->options->tool, p->words[0]);
-    return row != NULL && row->command == GSRT_COMMAND_FLEET ? 3 : 2;
+    return row != NULL && (row->command == GSRT_COMMAND_FLEET || row->command == GSRT_COMMAND_EXPLAIN) ? 3 : 2;
 }
 
 static gsrt_status take_words(parser *p)
@@ -318,7 +355,8 @@ static gsrt_status refuse_command(parser *p, const char *word)
                          gsrt_tool_name(tool));
 }
 
-/* replay RUN, model FILE: no scenario, and nothing is run. `what` is missing where only the command was given. */
+/* replay RUN, model FILE, explain PLAN: no scenario, and nothing is run. `what` is missing where only the command was
+ * given. */
 static gsrt_status choose_file(parser *p, const command_row *row, const char *what, const char **out)
 {
     gsrt_options *options = p->options;
@@ -413,8 +451,10 @@ static gsrt_status choose_resumed(parser *p)
 static gsrt_status choose_command(parser *p)
 {
     gsrt_options *options = p->options;
-    const char *usage = options->tool == GSRT_TOOL_LAUNCH ? "gsrt-launch SCENARIO.yaml" : "gsrt twin SCENARIO.yaml";
     const command_row *row = p->word_count == 0 ? NULL : command_of(options->tool, p->words[0]);
+    const char *usage = options->tool == GSRT_TOOL_LAUNCH                  ? "gsrt-launch SCENARIO.yaml"
+                        : row != NULL && row->command == GSRT_COMMAND_PLAN ? "gsrt plan SCENARIO.yaml"
+                                                                           : "gsrt twin SCENARIO.yaml";
     if (p->word_count == 0)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "no scenario given; write '%s'", usage);
     if (row == NULL && (p->word_count == 2 || options->tool == GSRT_TOOL_GSRT))
@@ -422,6 +462,21 @@ static gsrt_status choose_command(parser *p)
     options->command = row == NULL ? GSRT_COMMAND_RUN : row->command;
     if (options->command == GSRT_COMMAND_MOVE)
         return choose_move(p);
+    const char *planning = options->policy != NULL  ? "--policy"
+                           : options->budget > 0    ? "--budget"
+                           : options->is_validating ? "--validate"
+                                                    : NULL;
+    if (planning != NULL && options->command != GSRT_COMMAND_PLAN)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "only 'plan' takes '%s'; leave it out", planning);
+    if (options->is_validating && options->directory == NULL)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL,
+                             "'--validate' writes evidence.json; say where with '-o DIR'");
+    if (options->seed_count > 0 && options->command == GSRT_COMMAND_PLAN)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "'plan' takes no '--seeds'; leave it out");
+    if (options->command == GSRT_COMMAND_EXPLAIN && p->word_count == 3)
+        options->what = p->words[2];
+    if (options->command == GSRT_COMMAND_EXPLAIN)
+        return choose_file(p, row, "plan", &options->plan);
     if (options->command == GSRT_COMMAND_REPLAY)
         return choose_file(p, row, "run", &options->run);
     if (options->command == GSRT_COMMAND_FLEET)
@@ -513,6 +568,8 @@ gsrt_status gsrt_options_print_help(gsrt_tool tool, gsrt_buffer *out)
                                         "       gsrt replay [OPTION]... RUN\n"
                                         "       gsrt fleet discover | check FILE | show FILE\n"
                                         "       gsrt model [OPTION]... FILE\n"
+                                        "       gsrt plan [OPTION]... SCENARIO.yaml\n"
+                                        "       gsrt explain [OPTION]... PLAN|RUN [WHAT]\n"
                                         "Look at a scenario, a run or a model without the machines that it is for.\n");
     if (status == GSRT_OK)
         status = gsrt_buffer_print(out, "\ncommands:\n");

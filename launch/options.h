@@ -25,6 +25,8 @@ typedef enum gsrt_command {
     GSRT_COMMAND_REPLAY,  /* gsrt replay RUN */
     GSRT_COMMAND_FLEET,   /* gsrt fleet discover|check|show */
     GSRT_COMMAND_MODEL,   /* gsrt model FILE */
+    GSRT_COMMAND_PLAN,    /* gsrt plan SCENARIO */
+    GSRT_COMMAND_EXPLAIN, /* gsrt explain PLAN|RUN [WHAT] */
     GSRT_COMMAND_HELP,    /* --help: print gsrt_options_print_help, exit 0 */
     GSRT_COMMAND_VERSION, /* --version: print gsrt_options_print_version, exit 0 */
 } gsrt_command;
@@ -42,6 +44,11 @@ typedef struct gsrt_options {
     gsrt_fleet_action fleet_action;
     const char *fleet;       /* the file of fleet; borrowed from argv; NULL for discover and other commands */
     const char *run;         /* the run directory of replay and move; borrowed from argv; NULL for the others */
+    const char *plan;        /* the plan or run of explain; borrowed from argv; NULL for the others */
+    const char *what;        /* of it; borrowed from argv; NULL: all */
+    const char *policy;      /* --policy; borrowed from argv; NULL: plan.policy */
+    uint64_t budget;         /* --budget; 0: plan.budget */
+    bool is_validating;      /* --validate */
     const char *model;       /* the file of model; borrowed from argv; NULL for the others */
     const char *resume;      /* --resume: the run directory; `scenario` is its scenario.yaml then; NULL: a new run */
     const char *directory;   /* -o; NULL: the default, runs/NAME-<next free number> */

@@ -3,6 +3,7 @@
 #include "backends/numerics.h"
 #include "launch/interrupt.h"
 #include "launch/output.h"
+#include "launch/predicted.h"
 #include "launch/report.h"
 #include "launch/resume.h"
 
@@ -35,7 +36,7 @@ static gsrt_status write_beginning(gsrt_outcome *o, gsrt_diag *diag)
     gsrt_buffer_reset(&text);
     if (status == GSRT_OK)
         status = gsrt_report_write_plan_json(o->scenario->plan, o->loaded->workload, o->rank_count, o->hosts,
-                                             o->scenario->is_replicating, &text);
+                                             o->scenario->is_replicating, o->scenario->planning.planned, &text);
     if (status == GSRT_OK)
         status = gsrt_run_directory_write(o->directory, "plan.json", gsrt_buffer_span(&text), diag);
     gsrt_buffer_fini(&text);
@@ -388,6 +389,14 @@ static gsrt_status write_report(gsrt_outcome *o, gsrt_report *report)
     return status;
 }
 
+/* Of what the plan was chosen by, where one was looked for. */
+static void note_predicted(gsrt_outcome *o, const gsrt_report *report)
+{
+    char text[256];
+    if (report->predicted != NULL && gsrt_predicted_text(report, text, sizeof text))
+        gsrt_terminal_note(&o->terminal, "predicted %s", text);
+}
+
 static int verify(gsrt_outcome *o, int exit_code, gsrt_report_contract *contract)
 {
     if (exit_code != 0) {
@@ -419,6 +428,10 @@ int gsrt_outcome_conclude(gsrt_outcome *o, int exit_code, const char *error)
     gsrt_report_rank *ranks = calloc(o->rank_count, sizeof *ranks);
     gsrt_report_backend *backends = calloc(o->rank_count, sizeof *backends);
     const gsrt_manifest *manifest = &o->loaded->manifest;
+    gsrt_report_predicted predicted = {.values = o->scenario->planning.predicted,
+                                       .time_scale = o->scenario->time_scale,
+                                       .measure = o->scenario->planning.objective.measure,
+                                       .percentile = o->scenario->planning.objective.percentile};
     (void)snprintf(model_hash, sizeof model_hash, "%016llx%016llx", (unsigned long long)manifest->hash_high,
                    (unsigned long long)manifest->hash_low);
     gsrt_report report = {
@@ -438,6 +451,7 @@ int gsrt_outcome_conclude(gsrt_outcome *o, int exit_code, const char *error)
         .moves = o->moves.done,
         .move_count = o->moves.done_count,
         .plan = o->scenario->plan,
+        .predicted = o->scenario->planning.planned == NULL ? NULL : &predicted,
         .workload = o->loaded->workload,
         .versions = {.gsrt = GSRT_VERSION, .numerics = "1", .ucx = o->ucx, .compiler = __VERSION__},
         .times = {.load_ms = ms(o->start_ns, o->ready_ns),
@@ -449,6 +463,7 @@ int gsrt_outcome_conclude(gsrt_outcome *o, int exit_code, const char *error)
         status = report_requests(o, requests);
     if (status == GSRT_OK) {
         report_ranks(o, ranks, backends, &report);
+        note_predicted(o, &report);
         status = write_report(o, &report);
     }
     free(requests);

@@ -1,6 +1,7 @@
 /* Values are built with jansson in the order of docs/schemas/report.schema.json. A failed allocation yields a NULL
  * value, which the setters pass on: it is noticed once, at the end, in `tree`. */
 #include "launch/report.h"
+#include "launch/predicted.h"
 
 #include "placement/fallback.h"
 #include "placement/second_place.h"
@@ -326,6 +327,7 @@ static json_t *report_json(const gsrt_report *report)
     set(&o, "contract", contract_json(&report->contract));
     set(&o, "requests", requests);
     set(&o, "plan", report->plan == NULL ? json_null() : plan_json(report->plan, report->workload));
+    set(&o, "predicted", report->predicted == NULL ? json_null() : gsrt_predicted_json(report));
     set(&o, "model", model_json(report));
     set(&o, "ranks", ranks);
     set(&o, "backends", backends);
@@ -435,9 +437,19 @@ static json_t *second_places_json(const gsrt_plan *plan, uint32_t rank_count, co
 }
 
 gsrt_status gsrt_report_write_plan_json(const gsrt_plan *plan, const gsrt_workload *workload, uint32_t rank_count,
-                                        const char *const *hosts, bool is_replicating, gsrt_buffer *out)
+                                        const char *const *hosts, bool is_replicating, const char *planned,
+                                        gsrt_buffer *out)
 {
     object o = {.value = plan_json(plan, workload)};
+    json_t *tree = NULL;
+    if (planned != NULL) {
+        gsrt_status status = gsrt_json_parse(gsrt_span_of_text(planned), "planned", &tree, NULL);
+        if (status != GSRT_OK) {
+            json_decref(o.value);
+            return status;
+        }
+        set(&o, "planned", tree);
+    }
     if (rank_count > 0)
         set(&o, "fallbacks", fallbacks_json(plan, workload, rank_count, hosts));
     if (rank_count > 0 && is_replicating)

@@ -8,6 +8,7 @@
 #define GSRT_LAUNCH_REPORT_H
 
 #include "base/buffer.h"
+#include "placement/objective.h"
 #include "placement/plan.h"
 
 #define GSRT_REPORT_SCHEMA "gsrt-report/1"
@@ -129,6 +130,13 @@ typedef struct gsrt_report_move {
     char why[GSRT_MOVE_WHY_BYTES]; /* it was not done; empty: it was */
     uint64_t order;                /* of whoever asked for it; 0: the scenario */
 } gsrt_report_move;
+/* What was predicted of a plan that was looked for, to stand beside what was observed. */
+typedef struct gsrt_report_predicted {
+    const gsrt_quantity (*values)[GSRT_PERCENTILE_COUNT]; /* [GSRT_MEASURE_COUNT] */
+    double time_scale;                                    /* observed times of simulated devices are stretched by it */
+    gsrt_measure measure;                                 /* what the plan was chosen by */
+    gsrt_percentile percentile;
+} gsrt_report_predicted;
 
 typedef struct gsrt_report {
     int exit_code;
@@ -145,6 +153,7 @@ typedef struct gsrt_report {
     uint32_t rank_count;
     const gsrt_report_backend *backends; /* [backend_count] */
     uint32_t backend_count;
+    const gsrt_report_predicted *predicted; /* NULL: the plan was written, and nothing was predicted */
     const gsrt_report_snapshots *snapshots; /* NULL: the scenario asks for none */
     const gsrt_report_replicas *replicas;   /* likewise */
     const gsrt_report_failure *failures;    /* [failure_count], in the order of their numbers */
@@ -161,11 +170,12 @@ GSRT_MUST_CHECK gsrt_status gsrt_report_write_json(const gsrt_report *report, gs
 /* Append plan.json: the plan, and what it becomes when any one rank or host is lost, each checked like the plan itself
  * (placement/fallback.h), or why it is not protected against that. workload may be NULL: then without the units of each
  * member. rank_count 0: without fallbacks. hosts: [rank_count], or NULL: unknown, and only ranks are looked at.
- * is_replicating: also where the second place of each rank's KV is (placement/second_place.h). Errors as above.
+ * is_replicating: also where the second place of each rank's KV is (placement/second_place.h). planned: the plan that
+ * was looked for, as JSON; NULL: it was written. Errors as above.
  * O(ranks^2). */
 GSRT_MUST_CHECK gsrt_status gsrt_report_write_plan_json(const gsrt_plan *plan, const gsrt_workload *workload,
                                                         uint32_t rank_count, const char *const *hosts,
-                                                        bool is_replicating, gsrt_buffer *out);
+                                                        bool is_replicating, const char *planned, gsrt_buffer *out);
 
 /* The line that ends every run, without a newline, exactly one of
  *     contract bitwise: kept (200 of 200 logit hashes equal the reference)

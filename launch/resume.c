@@ -60,6 +60,8 @@ gsrt_status gsrt_resume_check(const char *path, gsrt_diag *diag)
 
 static gsrt_status fit_plan(gsrt_scenario *scenario, uint32_t rank_count)
 {
+    if (scenario->plan == NULL) /* somebody has written plan: auto into it: it is looked for on these ranks */
+        return GSRT_OK;
     uint32_t wanted = gsrt_plan_rank_count(scenario->plan);
     bool is_there[GSRT_RANK_COUNT_MAX];
     gsrt_plan *plan;

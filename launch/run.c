@@ -1,6 +1,7 @@
 #include "launch/run.h"
 
 #include "launch/interrupt.h"
+#include "launch/plan_resolve.h"
 #include "launch/resume.h"
 #include "launch/seat.h"
 #include "launch/wireup.h"
@@ -47,7 +48,11 @@ static gsrt_status prepare(run *r)
     if (status == GSRT_OK && resumed != NULL)
         status = gsrt_resume_fit(resumed, r->scenario, r->wireup.rank_count, &r->diag);
     if (status == GSRT_OK)
+        status = gsrt_scenario_check_runs(r->scenario, &r->diag);
+    if (status == GSRT_OK)
         status = gsrt_loaded_open(r->scenario->model, r->wireup.rank == 0, &r->loaded, &r->diag);
+    if (status == GSRT_OK)
+        status = gsrt_planning_resolve(r->scenario, &r->loaded, r->wireup.rank_count, &r->diag);
     if (status == GSRT_OK)
         status =
             gsrt_plan_check(r->scenario->plan, r->loaded.workload, r->wireup.rank_count, r->scenario->file, &r->diag);

@@ -99,7 +99,7 @@ static gsrt_status make_numbered(const char *name, char *path, size_t path_bytes
                          GSRT_RUN_NUMBER_MAX, name);
 }
 
-gsrt_status gsrt_run_directory_create(const char *wanted, const char *name, gsrt_run_directory **out, gsrt_diag *diag)
+static gsrt_status create_empty(const char *wanted, const char *name, gsrt_run_directory **out, gsrt_diag *diag)
 {
     char path[GSRT_PATH_BYTES_MAX + 1];
     if (wanted != NULL && strlen(wanted) > GSRT_PATH_BYTES_MAX)
@@ -112,15 +112,24 @@ gsrt_status gsrt_run_directory_create(const char *wanted, const char *name, gsrt
         return gsrt_diag_set(diag, GSRT_EINPUT, path, NULL,
                              "the run directory cannot be created: %s; choose another with -o", strerror(cause));
     gsrt_status status = wanted != NULL ? make_named(path, diag) : make_numbered(name, path, sizeof path, diag);
+    return status == GSRT_OK ? open_at(path, out, diag) : status;
+}
+
+gsrt_status gsrt_run_directory_create_plain(const char *wanted, gsrt_run_directory **out, gsrt_diag *diag)
+{
+    return create_empty(wanted, NULL, out, diag);
+}
+
+gsrt_status gsrt_run_directory_create(const char *wanted, const char *name, gsrt_run_directory **out, gsrt_diag *diag)
+{
     gsrt_run_directory *directory = NULL;
-    if (status == GSRT_OK)
-        status = open_at(path, &directory, diag);
+    gsrt_status status = create_empty(wanted, name, &directory, diag);
     static const char *const folders[] = {"trace", "incidents"};
     for (size_t i = 0; status == GSRT_OK && i < sizeof folders / sizeof folders[0]; i++) {
         if (mkdirat(directory->descriptor, folders[i], MODE) == 0)
             continue;
-        status = gsrt_diag_set(diag, GSRT_EINPUT, path, NULL, "%s/ cannot be created: %s; choose another with -o",
-                               folders[i], strerror(errno));
+        status = gsrt_diag_set(diag, GSRT_EINPUT, directory->path, NULL,
+                               "%s/ cannot be created: %s; choose another with -o", folders[i], strerror(errno));
         directory = gsrt_run_directory_free(directory);
     }
     if (status == GSRT_OK)

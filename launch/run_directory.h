@@ -19,6 +19,10 @@ typedef struct gsrt_run_directory gsrt_run_directory;
 GSRT_MUST_CHECK gsrt_status gsrt_run_directory_create(const char *wanted, const char *name, gsrt_run_directory **out,
                                                       gsrt_diag *diag);
 
+/* The same of a directory that is no run: `wanted`, without trace/ and incidents/ within it. */
+GSRT_MUST_CHECK gsrt_status gsrt_run_directory_create_plain(const char *wanted, gsrt_run_directory **out,
+                                                            gsrt_diag *diag);
+
 /* Open one that another rank has created, at `path`. GSRT_OK | GSRT_EINPUT | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt_run_directory_open(const char *path, gsrt_run_directory **out, gsrt_diag *diag);
 

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "launch/scenario_impl.h"
+#include "placement/search.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +43,8 @@ gsrt_scenario *gsrt_scenario_free(gsrt_scenario *scenario)
     if (scenario == NULL)
         return NULL;
     (void)gsrt_plan_free(scenario->plan);
+    (void)gsrt_contract_free(scenario->asked);
+    free(scenario->planning.planned);
     gsrt_arena_fini(&scenario->arena);
     free(scenario);
     return NULL;
@@ -80,6 +83,15 @@ static gsrt_status check_plan(const gsrt_yaml_reader *reader, const gsrt_yaml *y
                          gsrt_yaml_place(node, NULL, place, sizeof place), "%s", found.text);
 }
 
+/* One more than the highest rank that a device is given to: as many as a plan that is to be made can count on. */
+static uint32_t device_rank_count(const gsrt_scenario *scenario)
+{
+    uint32_t count = 1;
+    for (uint32_t i = 0; i < scenario->device_count; i++)
+        count = scenario->devices[i].rank >= count ? scenario->devices[i].rank + 1 : count;
+    return count;
+}
+
 /* Apply the overrides, read the tree, check what can be checked without the model. */
 static gsrt_status resolve(gsrt_yaml *yaml, const gsrt_scenario_set *sets, size_t set_count, gsrt_scenario *scenario,
                            gsrt_diag *diag)
@@ -100,14 +112,19 @@ static gsrt_status resolve(gsrt_yaml *yaml, const gsrt_scenario_set *sets, size_
     };
     if (reader.directory == NULL || reader.working == NULL)
         return GSRT_ENOMEM;
-    status = gsrt__scenario_read_root(&reader, yaml->root);
+    status = gsrt__scenario_planning_init(scenario);
     if (status == GSRT_OK)
+        status = gsrt__scenario_read_root(&reader, yaml->root);
+    if (status == GSRT_OK && scenario->plan != NULL)
         status = check_plan(&reader, yaml);
     if (status == GSRT_OK) /* of a plan that is one */
         status = gsrt__scenario_check_moves(&reader, yaml->root);
     if (status == GSRT_OK && scenario->twin_rank_count == 0)
-        scenario->twin_rank_count = gsrt_plan_rank_count(scenario->plan);
-    return status;
+        scenario->twin_rank_count =
+            scenario->plan != NULL ? gsrt_plan_rank_count(scenario->plan) : device_rank_count(scenario);
+    if (status == GSRT_OK && scenario->asked == NULL)
+        scenario->asked = gsrt_contract_bitwise();
+    return status == GSRT_OK && scenario->asked == NULL ? GSRT_ENOMEM : status;
 }
 
 gsrt_status gsrt_scenario_read_span(gsrt_span bytes, const char *path, const gsrt_scenario_set *sets, size_t set_count,
@@ -127,6 +144,17 @@ gsrt_status gsrt_scenario_read_span(gsrt_span bytes, const char *path, const gsr
         return status;
     }
     *out = scenario;
+    return GSRT_OK;
+}
+
+gsrt_status gsrt_scenario_check_runs(const gsrt_scenario *scenario, gsrt_diag *diag)
+{
+    if (scenario->model == NULL)
+        return gsrt_diag_set(diag, GSRT_EINPUT, scenario->file, "workload",
+                             "has no weights to run; give a 'model', or plan for it with 'gsrt plan'");
+    if (scenario->planning.inventory != NULL && scenario->plan == NULL)
+        return gsrt_diag_set(diag, GSRT_EINPUT, scenario->file, "fleet.inventory",
+                             "describes machines, and not these ranks; leave it out, or plan for it with 'gsrt plan'");
     return GSRT_OK;
 }
 

@@ -13,9 +13,15 @@
 #include "base/diag.h"
 #include "health/faults.h"
 #include "health/healer.h"
+#include "model/synthetic.h"
+#include "placement/objective.h"
 #include "placement/plan.h"
 
-enum { GSRT_SCENARIO_MAX_TOKENS_DEFAULT = 128 };
+/* placement/contract.h and placement/search.h: a fleet's nouns stay out of here, where links and parts are others. */
+struct gsrt_contract;
+struct gsrt_policy_rules;
+
+enum { GSRT_SCENARIO_MAX_TOKENS_DEFAULT = 128, GSRT_SCENARIO_BUDGET_DEFAULT = 10000 };
 
 typedef struct gsrt_scenario_request {
     const char *prompt;            /* NULL when prompt_tokens is given */
@@ -34,6 +40,9 @@ typedef struct gsrt_scenario_device {
     uint32_t rank;
     const char *profile;   /* path of a profile's JSON; NULL: the CPU itself */
     uint32_t thread_count; /* 0: runtime.threads */
+    /* what a plan takes the CPU to be (of a profile: what it declares); unknown: the twin's model of a core */
+    gsrt_quantity rates[3]; /* op/s: f32; f16 and bf16; quantised */
+    gsrt_quantity memory_bandwidth, memory;
 } gsrt_scenario_device;
 
 typedef struct gsrt_scenario_link { /* twin: */
@@ -46,17 +55,38 @@ typedef struct gsrt_scenario_move {
     uint32_t stage, member, to; /* whose; the rank that takes it */
     gsrt_moment when;
 } gsrt_scenario_move;
+/* What a plan is made for, and how it is looked for (launch/scenario_planning.c). */
+typedef struct gsrt_scenario_planning {
+    bool is_auto;             /* plan: auto */
+    const char *policy;       /* plan.policy, default "dp" */
+    uint64_t budget;          /* plan.budget, default GSRT_SCENARIO_BUDGET_DEFAULT: evaluations of the cost model */
+    uint64_t seed;            /* plan.seed, default 1 */
+    const char *inventory;    /* fleet.inventory: absolute path; NULL: the ranks are the fleet */
+    const char *evidence;     /* absolute path; NULL: none */
+    gsrt_objective objective; /* default: the median latency */
+    gsrt_demand demand;       /* what is unknown or 0 follows from the requests: gsrt_planning_open */
+    struct gsrt_policy_rules *rules; /* in the arena; default: anybody's, anywhere */
+    /* after launch/plan_resolve.h has planned */
+    char *planned; /* owned: plan.json of the plan that was found ("gsrt-plan/2"); NULL: none was looked for */
+    gsrt_quantity predicted[GSRT_MEASURE_COUNT][GSRT_PERCENTILE_COUNT]; /* of it; without sources */
+} gsrt_scenario_planning;
 
 typedef struct gsrt_scenario {
     gsrt_arena arena;
     const char *file; /* as the user gave it */
     const char *name;
-    const char *model; /* absolute path */
+    /* one of three; without weights there is a plan, and no run */
+    const char *model;  /* absolute path of a GGUF file; NULL: another of them */
+    const char *config; /* absolute path of a config.json */
+    const gsrt_synthetic *synthetic;
     gsrt_scenario_request *requests;
     uint32_t request_count;
-    const char *contract;    /* "bitwise" (others: "not available yet", exit 2) */
-    gsrt_plan *plan;         /* owned; layers and roles checked, not yet against the model and the number of ranks */
-    bool is_verifying;       /* verify: reference; default none */
+    const char *contract;        /* what a run keeps and verifies: "bitwise", whatever less is asked for */
+    struct gsrt_contract *asked; /* owned: what a plan must keep */
+    gsrt_scenario_planning planning;
+    gsrt_plan *plan;   /* owned; layers and roles checked, not yet against the model and the number of ranks; NULL:
+                          planning.is_auto, and nobody has planned yet */
+    bool is_verifying; /* verify: reference; default none */
     const char *logits_file; /* output.logits, in the run directory unless absolute; NULL: none */
     /* runtime: */
     uint32_t thread_count;    /* runtime.threads, default 1: compute threads per rank */
@@ -81,11 +111,12 @@ typedef struct gsrt_scenario {
     /* fleet: and twin: */
     gsrt_scenario_device *devices; /* fleet.devices; ranks not named have the CPU */
     uint32_t device_count;
-    gsrt_scenario_link link;  /* twin.link */
-    uint32_t twin_rank_count; /* twin.ranks; default: as many as the plan names */
-    uint64_t twin_seed;       /* twin.seed, default 1 */
-    bool is_numeric_in_twin;  /* twin.numerics, default true */
-    double time_scale;        /* fleet.time_scale, default 1: stretches the simulated time of profiles */
+    gsrt_scenario_link link; /* twin.link */
+    uint32_t
+        twin_rank_count; /* twin.ranks; default: as many as the plan names, or fleet.devices where it is to be made */
+    uint64_t twin_seed;  /* twin.seed, default 1 */
+    bool is_numeric_in_twin; /* twin.numerics, default true */
+    double time_scale;       /* fleet.time_scale, default 1: stretches the simulated time of profiles */
 } gsrt_scenario;
 
 typedef struct gsrt_scenario_set {
@@ -104,6 +135,8 @@ gsrt_scenario *gsrt_scenario_free(gsrt_scenario *scenario);
 /* Are there the ranks that its moves name? GSRT_OK | GSRT_EINFEASIBLE. */
 GSRT_MUST_CHECK gsrt_status gsrt_scenario_check_moves(const gsrt_scenario *scenario, uint32_t rank_count,
                                                       gsrt_diag *diag);
+/* Can it be run, not only planned for? GSRT_OK | GSRT_EINPUT. */
+GSRT_MUST_CHECK gsrt_status gsrt_scenario_check_runs(const gsrt_scenario *scenario, gsrt_diag *diag);
 
 /* The resolved scenario as YAML: reading it again gives the same scenario (scenario.yaml of the run directory). */
 GSRT_MUST_CHECK gsrt_status gsrt_scenario_print(const gsrt_scenario *scenario, gsrt_buffer *out);

@@ -2,6 +2,7 @@
  * docs/schemas/scenario.schema.json say the same, and a test compares them. */
 #include "base/limits.h"
 #include "launch/scenario_impl.h"
+#include "placement/contract.h"
 
 #include <inttypes.h>
 
@@ -54,14 +55,36 @@ static gsrt_status read_requests(gsrt_yaml_reader *reader, const gsrt_yaml_node 
     return status;
 }
 
+static gsrt_status read_synthetic(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    gsrt_synthetic *synthetic = gsrt_arena_take(reader->arena, 1, sizeof *synthetic);
+    if (synthetic == NULL)
+        return GSRT_ENOMEM;
+    ((gsrt_scenario *)object)->synthetic = synthetic;
+    return gsrt_synthetic_read(reader, node, synthetic);
+}
+
 static const gsrt_yaml_field workload_fields[] = {
-    {"model", GSRT_YAML_FIELD_PATH, offsetof(gsrt_scenario, model), 0, 0, NULL, "FILE.gguf"},
-    {"requests", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_requests, "[{prompt: \"...\"}]"},
+    {"model", GSRT_YAML_FIELD_PATH, offsetof(gsrt_scenario, model), 0, 0, NULL, NULL},
+    {"config", GSRT_YAML_FIELD_PATH, offsetof(gsrt_scenario, config), 0, 0, NULL, NULL},
+    {"synthetic", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_synthetic, NULL},
+    {"requests", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_requests, NULL},
 };
 
+/* A model to run has something to do; one without weights is only planned for. */
 static gsrt_status read_workload(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return GSRT_YAML_READ_FIELDS(reader, node, workload_fields, object);
+    const gsrt_scenario *scenario = object;
+    gsrt_status status = GSRT_YAML_READ_FIELDS(reader, node, workload_fields, object);
+    int models = (scenario->model != NULL) + (scenario->config != NULL) + (scenario->synthetic != NULL);
+    if (status == GSRT_OK && models == 0)
+        return gsrt_yaml_refuse_as(reader, node, "missing_key", "key 'model' is missing; add 'model: FILE.gguf'");
+    if (status == GSRT_OK && models > 1)
+        return gsrt_yaml_refuse(reader, node, "has more than one of 'model', 'config' and 'synthetic'; keep one");
+    if (status == GSRT_OK && scenario->model != NULL && scenario->request_count == 0)
+        return gsrt_yaml_refuse_as(reader, node, "missing_key",
+                                   "key 'requests' is missing; add 'requests: [{prompt: \"...\"}]'");
+    return status;
 }
 
 /* ---- plan ---- */
@@ -180,6 +203,8 @@ static const gsrt_yaml_field plan_fields[] = {
 static gsrt_status read_plan(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_scenario *scenario = object;
+    if (gsrt__scenario_is_auto(node))
+        return gsrt__scenario_read_auto(reader, node);
     scenario->plan = gsrt_plan_create(0);
     return scenario->plan == NULL ? GSRT_ENOMEM : GSRT_YAML_READ_FIELDS(reader, node, plan_fields, scenario->plan);
 }
@@ -188,15 +213,7 @@ static gsrt_status read_plan(gsrt_yaml_reader *reader, const gsrt_yaml_node *nod
 
 static gsrt_status read_contract(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    gsrt_scenario *scenario = object;
-    static const char *const kinds[] = {"bitwise", "deterministic", "bounded", "divergence", "quality", "mixed"};
-    size_t index;
-    gsrt_status status = gsrt_yaml_read_word(reader, node, kinds, sizeof kinds / sizeof kinds[0], &index);
-    if (status == GSRT_OK && index > 0)
-        return gsrt_yaml_refuse(reader, node, "contract '%s' is not available yet; use 'bitwise'", kinds[index]);
-    if (status == GSRT_OK)
-        scenario->contract = kinds[0];
-    return status;
+    return gsrt_contract_read(reader, node, &((gsrt_scenario *)object)->asked);
 }
 
 static gsrt_status read_verify(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
@@ -244,11 +261,16 @@ static const gsrt_yaml_field device_fields[] = {
     {"profile", GSRT_YAML_FIELD_PATH, offsetof(gsrt_scenario_device, profile), 0, 0, NULL, NULL},
     {"threads", GSRT_YAML_FIELD_U32, offsetof(gsrt_scenario_device, thread_count), 1, GSRT_THREAD_COUNT_MAX, NULL,
      NULL},
+    {"declares", GSRT_YAML_FIELD_CALL, 0, 0, 0, gsrt__scenario_read_declares, NULL},
 };
 
 static gsrt_status read_device(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return GSRT_YAML_READ_FIELDS(reader, node, device_fields, object);
+    const gsrt_scenario_device *device = object;
+    gsrt_status status = GSRT_YAML_READ_FIELDS(reader, node, device_fields, object);
+    if (status == GSRT_OK && device->profile != NULL && gsrt_yaml_find(node, "declares") != NULL)
+        return gsrt_yaml_refuse(reader, node, "its profile declares what it can do; leave 'declares' out");
+    return status;
 }
 
 static gsrt_status read_devices(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
@@ -275,12 +297,19 @@ static gsrt_status read_devices(gsrt_yaml_reader *reader, const gsrt_yaml_node *
 
 static const gsrt_yaml_field fleet_fields[] = {
     {"devices", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_devices, NULL},
+    {"inventory", GSRT_YAML_FIELD_PATH, offsetof(gsrt_scenario, planning.inventory), 0, 0, NULL, NULL},
     {"time_scale", GSRT_YAML_FIELD_F64, offsetof(gsrt_scenario, time_scale), 1e-6, 1e6, NULL, NULL},
 };
 
 static gsrt_status read_fleet(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
-    return GSRT_YAML_READ_FIELDS(reader, node, fleet_fields, object);
+    const gsrt_scenario *scenario = object;
+    gsrt_status status = GSRT_YAML_READ_FIELDS(reader, node, fleet_fields, object);
+    if (status == GSRT_OK && scenario->planning.inventory != NULL && scenario->device_count > 0)
+        return gsrt_yaml_refuse(reader, node,
+                                "has both 'devices' and 'inventory'; the ranks of a run have devices, an inventory is "
+                                "planned for: keep one of them");
+    return status;
 }
 
 static const gsrt_yaml_field link_fields[] = {
@@ -360,7 +389,11 @@ static const gsrt_yaml_field root_fields[] = {
     {"name", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_name, "NAME"},
     {"workload", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_workload, "{model: FILE.gguf, requests: [{prompt: \"...\"}]}"},
     {"contract", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_contract, NULL},
-    {"plan", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_plan, "{stages: [{layers: [FIRST, LAST], ranks: [0]}]}"},
+    {"evidence", GSRT_YAML_FIELD_PATH, offsetof(gsrt_scenario, planning.evidence), 0, 0, NULL, NULL},
+    {"objective", GSRT_YAML_FIELD_CALL, 0, 0, 0, gsrt__scenario_read_objective, NULL},
+    {"demand", GSRT_YAML_FIELD_CALL, 0, 0, 0, gsrt__scenario_read_demand, NULL},
+    {"rules", GSRT_YAML_FIELD_CALL, 0, 0, 0, gsrt__scenario_read_rules, NULL},
+    {"plan", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_plan, "auto"},
     {"verify", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_verify, NULL},
     {"output", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_output, NULL},
     {"faults", GSRT_YAML_FIELD_CALL, 0, 0, 0, gsrt__scenario_read_faults, NULL},

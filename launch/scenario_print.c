@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/yaml.h"
 #include "launch/scenario_impl.h"
+#include "placement/search.h"
 
 #include <inttypes.h>
 
@@ -45,6 +46,15 @@ static void put_f32(printer *p, const char *before, float number)
         p->status = gsrt_json_print_f32(p->out, number);
 }
 
+static void put_quantity(printer *p, const char *before, const gsrt_quantity *quantity)
+{
+    put(p, before);
+    put(p, "\"");
+    if (p->status == GSRT_OK)
+        p->status = gsrt_quantity_print(quantity, p->out);
+    put(p, "\"");
+}
+
 static void put_bool(printer *p, const char *before, bool value)
 {
     put(p, before);
@@ -73,6 +83,78 @@ static void put_request(printer *p, const gsrt_scenario_request *request)
     put_u64(p, "\n      seed: ", request->seed);
     put_bool(p, "\n      ignore_eos: ", request->is_ignoring_eos);
     put(p, "\n");
+}
+
+static void put_auto(printer *p, const gsrt_scenario_planning *planning)
+{
+    put(p, "plan: {auto: true, policy: ");
+    put(p, planning->policy);
+    put_u64(p, ", budget: ", planning->budget);
+    put_u64(p, ", seed: ", planning->seed);
+    put(p, "}\n");
+}
+
+static void put_objective(printer *p, const gsrt_objective *objective)
+{
+    put(p, "objective:\n  measure: ");
+    put(p, gsrt_measure_word(objective->measure));
+    if (gsrt__measure_has_percentiles(objective->measure)) {
+        put(p, "\n  percentile: ");
+        put(p, gsrt_percentile_word(objective->percentile));
+    }
+    put(p, objective->limit_count == 0 ? "\n  limits: []\n" : "\n  limits:\n");
+    for (uint32_t i = 0; i < objective->limit_count; i++) {
+        const gsrt_objective_limit *limit = &objective->limits[i];
+        put(p, "    - {measure: ");
+        put(p, gsrt_measure_word(limit->measure));
+        if (gsrt__measure_has_percentiles(limit->measure)) {
+            put(p, ", percentile: ");
+            put(p, gsrt_percentile_word(limit->percentile));
+        }
+        put_quantity(p, ", bound: ", &limit->bound);
+        put(p, "}\n");
+    }
+}
+
+/* What is not stated follows from the requests, and stays so. */
+static void put_demand(printer *p, const gsrt_demand *demand)
+{
+    put_real(p, "demand:\n  prefix_share: ", demand->prefix_share);
+    if (demand->prompt_tokens.is_known)
+        put_quantity(p, "\n  prompt_tokens: ", &demand->prompt_tokens);
+    if (demand->output_tokens.is_known)
+        put_quantity(p, "\n  output_tokens: ", &demand->output_tokens);
+    if (demand->arrival.is_known)
+        put_real(p, "\n  arrival_per_s: ", demand->arrival.value);
+    if (demand->concurrency > 0)
+        put_u64(p, "\n  concurrency: ", demand->concurrency);
+    put(p, "\n");
+}
+
+static void put_rules(printer *p, const gsrt_policy_rules *rules)
+{
+    put(p, "rules: {trust: ");
+    put(p, gsrt_trust_word(rules->trust_min));
+    for (uint32_t i = 0; i < rules->region_allowed_count; i++)
+        put_text(p, i == 0 ? ", regions: [" : ", ", rules->regions_allowed[i]);
+    put(p, rules->region_allowed_count > 0 ? "]}\n" : "}\n");
+}
+
+static void put_workload(printer *p, const gsrt_scenario *scenario)
+{
+    put(p, "\nworkload:\n");
+    if (scenario->model != NULL)
+        put_text(p, "  model: ", scenario->model);
+    if (scenario->config != NULL)
+        put_text(p, "  config: ", scenario->config);
+    if (scenario->synthetic != NULL) {
+        put(p, "  synthetic: ");
+        if (p->status == GSRT_OK)
+            p->status = gsrt_synthetic_print(scenario->synthetic, p->out);
+    }
+    put(p, scenario->request_count > 0 ? "\n  requests:\n" : "\n");
+    for (uint32_t i = 0; i < scenario->request_count; i++)
+        put_request(p, &scenario->requests[i]);
 }
 
 static void put_plan(printer *p, const gsrt_plan *plan)
@@ -182,9 +264,34 @@ static void put_runtime(printer *p, const gsrt_scenario *scenario)
         p->status = gsrt_buffer_print(p->out, "%" PRId32 "\n", scenario->spin_us);
 }
 
+static void put_declares(printer *p, const gsrt_scenario_device *device)
+{
+    const struct {
+        const char *key;
+        const gsrt_quantity *value;
+    } rows[] = {{"f32: ", &device->rates[0]},
+                {"f16: ", &device->rates[1]},
+                {"quantised: ", &device->rates[2]},
+                {"bandwidth: ", &device->memory_bandwidth},
+                {"memory: ", &device->memory}};
+    bool is_first = true;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (!rows[i].value->is_known)
+            continue;
+        put(p, is_first ? "\n      declares: {" : ", ");
+        put_quantity(p, rows[i].key, rows[i].value);
+        is_first = false;
+    }
+    put(p, is_first ? "" : "}");
+}
+
 static void put_fleet(printer *p, const gsrt_scenario *scenario)
 {
-    put(p, scenario->device_count == 0 ? "fleet:\n  devices: []\n" : "fleet:\n  devices:\n");
+    if (scenario->planning.inventory != NULL)
+        put_text(p, "fleet:\n  inventory: ", scenario->planning.inventory);
+    else
+        put(p, scenario->device_count == 0 ? "fleet:\n  devices: []" : "fleet:\n  devices:");
+    put(p, "\n");
     for (uint32_t i = 0; i < scenario->device_count; i++) {
         const gsrt_scenario_device *device = &scenario->devices[i];
         put_u64(p, "    - rank: ", device->rank);
@@ -192,6 +299,7 @@ static void put_fleet(printer *p, const gsrt_scenario *scenario)
             put_text(p, "\n      profile: ", device->profile);
         if (device->thread_count != 0)
             put_u64(p, "\n      threads: ", device->thread_count);
+        put_declares(p, device);
         put(p, "\n");
     }
     put_real(p, "  time_scale: ", scenario->time_scale);
@@ -213,14 +321,21 @@ gsrt_status gsrt_scenario_print(const gsrt_scenario *scenario, gsrt_buffer *out)
     size_t start = out->len;
     printer p = {.out = out};
     put_text(&p, "gsrt: 1\nname: ", scenario->name);
-    put_text(&p, "\nworkload:\n  model: ", scenario->model);
-    put(&p, "\n  requests:\n");
-    for (uint32_t i = 0; i < scenario->request_count; i++)
-        put_request(&p, &scenario->requests[i]);
+    put_workload(&p, scenario);
     put(&p, "contract: ");
-    put(&p, scenario->contract);
+    if (p.status == GSRT_OK)
+        p.status = gsrt_contract_print(scenario->asked, out);
     put(&p, "\n");
-    put_plan(&p, scenario->plan);
+    if (scenario->planning.evidence != NULL)
+        put_text(&p, "evidence: ", scenario->planning.evidence);
+    put(&p, scenario->planning.evidence != NULL ? "\n" : "");
+    put_objective(&p, &scenario->planning.objective);
+    put_demand(&p, &scenario->planning.demand);
+    put_rules(&p, scenario->planning.rules);
+    if (scenario->plan == NULL)
+        put_auto(&p, &scenario->planning);
+    else
+        put_plan(&p, scenario->plan);
     put(&p, scenario->is_verifying ? "verify: reference\n" : "verify: none\n");
     if (scenario->logits_file != NULL) {
         put_text(&p, "output: {logits: ", scenario->logits_file);

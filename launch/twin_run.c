@@ -1,6 +1,7 @@
 #include "launch/twin_run.h"
 
 #include "launch/interrupt.h"
+#include "launch/plan_resolve.h"
 
 #include <stdlib.h>
 
@@ -13,6 +14,8 @@ gsrt_status gsrt_twin_job_prepare(gsrt_twin_job *r)
     if (r->scenario == NULL)
         status =
             gsrt_scenario_read(r->options->scenario, r->options->sets, r->options->set_count, &r->scenario, &r->diag);
+    if (status == GSRT_OK)
+        status = gsrt_scenario_check_runs(r->scenario, &r->diag);
     if (status != GSRT_OK)
         return status;
     r->rank_count = r->options->rank_count > 0 ? r->options->rank_count : r->scenario->twin_rank_count;
@@ -24,6 +27,8 @@ gsrt_status gsrt_twin_job_prepare(gsrt_twin_job *r)
     /* the file is mapped once per rank, so that each counts the weights that it touches */
     for (uint32_t rank = 0; rank < r->rank_count && status == GSRT_OK; rank++)
         status = gsrt_loaded_open(r->scenario->model, rank == 0, &r->ranks[rank].loaded, &r->diag);
+    if (status == GSRT_OK)
+        status = gsrt_planning_resolve(r->scenario, &r->ranks[0].loaded, r->rank_count, &r->diag);
     if (status == GSRT_OK)
         status =
             gsrt_plan_check(r->scenario->plan, r->ranks[0].loaded.workload, r->rank_count, r->scenario->file, &r->diag);

@@ -1,6 +1,6 @@
 """The schemas, the documentation and the code say the same; what we ship and what we write is valid.
 
-Without any library: every key of launch/scenario_{keys,faults,moves}.c is a property of the scenario's schema, in the same mapping, and the
+Without any library: every key of launch/scenario_{keys,faults,moves,planning}.c and model/synthetic.c is a property of the scenario's schema, in the same mapping, and the
 other way round, and docs/scenario.md names it. With python3-jsonschema and python3-yaml: the schemas are schemas, the shipped
 scenarios are valid, the samples that report_test and incident_test print are valid. A run directory as argument is checked as
 well.
@@ -12,14 +12,22 @@ import sys
 
 import house
 
-KEYS = ["launch/scenario_keys.c", "launch/scenario_faults.c", "launch/scenario_moves.c"]
+KEYS = ["launch/scenario_keys.c", "launch/scenario_faults.c", "launch/scenario_moves.c", "launch/scenario_planning.c",
+        "model/synthetic.c"]
 SCHEMA = "docs/schemas/scenario.schema.json"
 # table of the C files -> where its properties are in the schema, by the words on the way
 TABLES = {
     "root_fields": ["properties"],
     "workload_fields": ["properties", "workload", "properties"],
     "request_fields": ["definitions", "request", "properties"],
-    "plan_fields": ["properties", "plan", "properties"],
+    "synthetic_fields": ["definitions", "synthetic", "properties"],
+    "objective_fields": ["definitions", "objective", "properties"],
+    "limit_fields": ["definitions", "limit", "properties"],
+    "demand_fields": ["properties", "demand", "properties"],
+    "rules_fields": ["properties", "rules", "properties"],
+    "auto_fields": ["definitions", "auto", "properties"],
+    "declares_fields": ["definitions", "declares", "properties"],
+    "plan_fields": ["definitions", "plan", "properties"],
     "stage_fields": ["definitions", "stage", "properties"],
     "fault_fields": ["definitions", "fault", "properties"],
     "move_fields": ["definitions", "move", "properties"],
@@ -115,7 +123,7 @@ def good_schema():
 def planted():
     # In the planted schema the mappings on the way are properties too: "workload" and others are violations there.
     def tree(keys, more, manual):
-        return {KEYS[0]: keys, KEYS[1]: more, KEYS[2]: "", SCHEMA: good_schema(), "docs/scenario.md": manual}
+        return {**{path: "" for path in KEYS}, KEYS[0]: keys, KEYS[1]: more, SCHEMA: good_schema(), "docs/scenario.md": manual}
 
     half = GOOD_KEYS.index("static", GOOD_KEYS.index("plan_fields"))
     first, second = GOOD_KEYS[:half], GOOD_KEYS[half:]

@@ -168,7 +168,7 @@ START_TEST(what_cannot_be_read)
     ck_assert_msg(strstr(diag.text, "/nowhere/fleet.yaml: could not open it") != NULL, "%s", diag.text);
     diag = (gsrt_diag){0};
     ck_assert_int_eq(read_source("/", &errors, &diag), GSRT_EINPUT);
-    ck_assert_msg(strstr(diag.text, "give a file") != NULL, "%s", diag.text);
+    ck_assert_msg(strstr(diag.text, "give an inventory") != NULL, "%s", diag.text);
 }
 END_TEST
 

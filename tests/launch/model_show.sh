@@ -36,6 +36,9 @@ show 0 '"is_contradicted": true' --json "$work/Llama-8B.json"
 
 show 2 "key 'architectures': is missing: this file describes a quantisation" "$corpus/config_json/quantisation"
 show 2 "$work/none: could not open it" "$work/none"
+show 2 'README.md: is no model: neither a GGUF file, nor a config.json' "$source/README.md"
+printf '{"a": ' >"$work/half.json"
+show 2 'no valid JSON' "$work/half.json"
 show 2 "$work: is no regular file" "$work"
 head -c 100 "$source/models/tiny.gguf" >"$work/cut.gguf"
 show 2 "$work/cut.gguf: " "$work/cut.gguf"
@@ -52,4 +55,4 @@ wanted = ["schema", "name", "architecture", "hash", "layers", "context", "parame
 if list(shown) != wanted or shown["schema"] != "gsrt-model/1" or len(shown["hash"]) != 32:
     sys.exit("other keys: %s" % list(shown))
 PYTHON
-echo "gsrt model: 16 files shown or refused"
+echo "gsrt model: 18 files shown or refused"

@@ -248,7 +248,7 @@ START_TEST(plan_file)
 {
     gsrt_buffer out;
     gsrt_buffer_init(&out, 1 << 16);
-    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, NULL, 0, NULL, false, &out), GSRT_OK);
+    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, NULL, 0, NULL, false, NULL, &out), GSRT_OK);
     ck_assert_int_eq(gsrt_buffer_append(&out, "", 1), GSRT_OK);
     ck_assert_str_eq((const char *)out.data,
                      "{\n  \"schema\": \"gsrt-plan/1\",\n  \"stages\": [\n    {\n      \"layers\": [0, 2],\n"
@@ -296,7 +296,7 @@ START_TEST(replicas_of_a_plan)
     gsrt_buffer out;
     json_t *value;
     gsrt_buffer_init(&out, 1 << 16);
-    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, &workload, 4, hosts, true, &out), GSRT_OK);
+    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, &workload, 4, hosts, true, NULL, &out), GSRT_OK);
     ck_assert_int_eq(gsrt_json_parse(gsrt_buffer_span(&out), "plan.json", &value, NULL), GSRT_OK);
     const json_t *all = json_object_get(value, "replicas");
     ck_assert_uint_eq(json_array_size(all), 3);
@@ -308,7 +308,7 @@ START_TEST(replicas_of_a_plan)
     }
     json_decref(value);
     gsrt_buffer_reset(&out);
-    ck_assert_int_eq(gsrt_report_write_plan_json(&alone, NULL, 1, NULL, true, &out), GSRT_OK);
+    ck_assert_int_eq(gsrt_report_write_plan_json(&alone, NULL, 1, NULL, true, NULL, &out), GSRT_OK);
     ck_assert_int_eq(gsrt_json_parse(gsrt_buffer_span(&out), "plan.json", &value, NULL), GSRT_OK);
     ck_assert(json_is_null(json_object_get(json_array_get(json_object_get(value, "replicas"), 0), "on")));
     json_decref(value);
@@ -323,7 +323,7 @@ START_TEST(fallbacks_of_a_plan)
     gsrt_buffer out;
     json_t *value;
     gsrt_buffer_init(&out, 1 << 16);
-    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, &workload, 4, hosts, false, &out), GSRT_OK);
+    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, &workload, 4, hosts, false, NULL, &out), GSRT_OK);
     ck_assert_int_eq(gsrt_json_parse(gsrt_buffer_span(&out), "plan.json", &value, NULL), GSRT_OK);
     const json_t *all = json_object_get(value, "fallbacks");
     ck_assert_uint_eq(json_array_size(all), 4 + 2);
@@ -336,7 +336,7 @@ START_TEST(fallbacks_of_a_plan)
     }
     json_decref(value);
     gsrt_buffer_reset(&out);
-    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, &workload, 4, one_host, false, &out), GSRT_OK);
+    ck_assert_int_eq(gsrt_report_write_plan_json(&plan, &workload, 4, one_host, false, NULL, &out), GSRT_OK);
     ck_assert_int_eq(gsrt_json_parse(gsrt_buffer_span(&out), "plan.json", &value, NULL), GSRT_OK);
     const json_t *host = json_array_get(json_object_get(value, "fallbacks"), 4);
     ck_assert(json_is_false(json_object_get(host, "protected")));
@@ -417,7 +417,7 @@ static int print_sample(const char *name)
     if (strcmp(name, "report") == 0)
         status = gsrt_report_write_json(&report, &out);
     else if (strcmp(name, "plan") == 0)
-        status = gsrt_report_write_plan_json(&plan, &workload, 4, hosts, true, &out);
+        status = gsrt_report_write_plan_json(&plan, &workload, 4, hosts, true, NULL, &out);
     else if (strcmp(name, "scenario") == 0)
         status = print_scenario(&out);
     else if (strcmp(name, "tokens") == 0)

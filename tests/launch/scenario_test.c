@@ -2,6 +2,7 @@
 #include "launch/scenario.h"
 
 #include "base/limits.h"
+#include "placement/search.h"
 #include "tests/unit.h"
 
 #include <stdio.h>
@@ -199,7 +200,8 @@ START_TEST(unknown_keys_are_suggested)
                 "q.yaml: line 15, column 10: unknown key 'zebra' in output; known are logits");
     refuse_edit("verify: reference", "replicas: 3",
                 "q.yaml: line 14, column 1: unknown key 'replicas' in the scenario; known are gsrt, name, workload, "
-                "contract, plan, verify, output, faults, moves, healing, runtime, fleet, twin");
+                "contract, evidence, objective, demand, rules, plan, verify, output, faults, moves, healing, runtime, "
+                "fleet, twin");
     refuse_set("runtime.thread", "1", "--set runtime.thread: unknown key 'thread' in runtime; did you mean 'threads'?");
 }
 END_TEST
@@ -218,8 +220,7 @@ START_TEST(missing_keys_are_named)
     refuse_edit("ranks: [2, 4]", "",
                 "q.yaml: line 12, column 7: plan.stages[1]: key 'ranks' is missing; add 'ranks: [0]'");
     refuse_text("{gsrt: 1, name: a, workload: {model: m, requests: [{prompt: x}]}}",
-                "q.yaml: line 1, column 1: key 'plan' is missing; add 'plan: {stages: [{layers: [FIRST, LAST], ranks: "
-                "[0]}]}'");
+                "q.yaml: line 1, column 1: key 'plan' is missing; add 'plan: auto'");
     refuse_text("{gsrt: 1, name: a, plan: {stages: [{layers: [0, 0], ranks: [0]}]}}",
                 "q.yaml: line 1, column 1: key 'workload' is missing; add 'workload: {model: FILE.gguf, requests: "
                 "[{prompt: \"...\"}]}'");
@@ -279,7 +280,7 @@ START_TEST(wrong_types)
         "prompt: \"Once upon a time\"", "prompt: 1984",
         "q.yaml: line 6, column 16: workload.requests[0].prompt: must be text, found '1984' (an integer); put it "
         "in quotes");
-    refuse_set("plan", "none", "--set plan: must be a mapping, found 'none' (text)");
+    refuse_set("plan", "none", "--set plan: unknown word 'none'; it must be one of auto");
     refuse_set("plan.stages", "{}", "--set plan.stages: must be a list, found a mapping");
     refuse_set("workload.requests[0]", "hello", "--set workload.requests[0]: must be a mapping, found 'hello' (text)");
 }
@@ -343,8 +344,9 @@ END_TEST
 
 START_TEST(words)
 {
-    refuse_edit("contract: bitwise", "contract: bounded",
-                "q.yaml: line 8, column 11: contract: contract 'bounded' is not available yet; use 'bitwise'");
+    refuse_edit(
+        "contract: bitwise", "contract: bounded",
+        "q.yaml: line 8, column 11: contract: unknown word 'bounded'; it must be one of bitwise, deterministic");
     refuse_edit("contract: bitwise", "contract: bitwize",
                 "q.yaml: line 8, column 11: contract: unknown word 'bitwize'; did you mean 'bitwise'?");
     refuse_edit("verify: reference", "verify: refrence",
@@ -450,6 +452,68 @@ START_TEST(round_trip)
 }
 END_TEST
 
+static const char PLANNED[] =
+    "gsrt: 1\nname: p\n"
+    "workload: {synthetic: {layers: 2, dim: 64, heads: 4, ffn: 128, vocab: 100}}\n"
+    "contract: [{regions: 'layer.*', relative_error: 0.01}]\n"
+    "objective: {measure: tpot, percentile: p99, limits: [{measure: throughput, bound: '100 tok/s'}]}\n"
+    "demand: {prompt_tokens: '512 tok [64, 2048]', output_tokens: 128, arrival_per_s: 2.5, prefix_share: 0.25}\n"
+    "rules: {trust: operator, regions: [eu, us]}\n"
+    "plan: {policy: local, budget: 77, seed: 9}\n"
+    "fleet: {inventory: i.yaml}\n";
+
+/* What a plan is made for, and the way back. */
+START_TEST(planning)
+{
+    gsrt_scenario *scenario = read_text(PLANNED, NULL, 0), *again = NULL;
+    const gsrt_scenario_planning *p = &scenario->planning;
+    gsrt_diag diag = {0};
+    ck_assert_ptr_null(scenario->plan);
+    ck_assert_ptr_null(scenario->model);
+    ck_assert_uint_eq(scenario->synthetic->layers, 2);
+    ck_assert_uint_eq(scenario->request_count, 0);
+    ck_assert(p->is_auto && p->budget == 77 && p->seed == 9);
+    ck_assert_str_eq(p->policy, "local");
+    ck_assert_str_eq(p->inventory, "/s/i.yaml");
+    ck_assert(p->objective.measure == GSRT_MEASURE_TPOT && p->objective.percentile == GSRT_PERCENTILE_99);
+    ck_assert_uint_eq(p->objective.limit_count, 1);
+    ck_assert(p->objective.limits[0].bound.value == 100);
+    ck_assert(p->demand.prompt_tokens.lo == 64 && p->demand.output_tokens.value == 128);
+    ck_assert(p->demand.arrival.value == 2.5 && p->demand.prefix_share == 0.25);
+    ck_assert_uint_eq(p->rules->region_allowed_count, 2);
+    ck_assert_int_eq(p->rules->trust_min, GSRT_TRUST_OPERATOR);
+    ck_assert_int_eq(gsrt_scenario_check_runs(scenario, &diag), GSRT_EINPUT);
+    gsrt_buffer first, second;
+    print(scenario, &first);
+    gsrt_status status =
+        gsrt_scenario_read_span(gsrt_buffer_span(&first), "/elsewhere/scenario.yaml", NULL, 0, &again, &diag);
+    ck_assert_msg(status == GSRT_OK, "%s", diag.text);
+    print(again, &second);
+    ck_assert(gsrt_span_equal(gsrt_buffer_span(&first), gsrt_buffer_span(&second)));
+    gsrt_buffer_fini(&first);
+    gsrt_buffer_fini(&second);
+    (void)gsrt_scenario_free(again);
+    (void)gsrt_scenario_free(scenario);
+}
+END_TEST
+
+/* The defaults, and a plan that is to be made for the ranks of a job. */
+START_TEST(planning_of_ranks)
+{
+    gsrt_scenario *scenario = read_text("{gsrt: 1, name: a, workload: {model: m, requests: [{prompt: x}]}, plan: auto, "
+                                        "objective: cost, fleet: {devices: [{rank: 6, declares: {memory: '2 GiB'}}]}}",
+                                        NULL, 0);
+    gsrt_diag diag = {0};
+    ck_assert(scenario->planning.is_auto && scenario->planning.budget == GSRT_SCENARIO_BUDGET_DEFAULT);
+    ck_assert_str_eq(scenario->planning.policy, "dp");
+    ck_assert_int_eq(scenario->planning.objective.measure, GSRT_MEASURE_COST);
+    ck_assert_uint_eq(scenario->twin_rank_count, 7);
+    ck_assert(scenario->devices[0].memory.value == 2147483648.0 && !scenario->devices[0].rates[0].is_known);
+    ck_assert_int_eq(gsrt_scenario_check_runs(scenario, &diag), GSRT_OK);
+    (void)gsrt_scenario_free(scenario);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {everything_is_read,
@@ -465,6 +529,8 @@ int main(void)
                             words,
                             plans,
                             files,
-                            round_trip};
+                            round_trip,
+                            planning,
+                            planning_of_ranks};
     return unit_run("scenario", tests, sizeof tests / sizeof tests[0]);
 }

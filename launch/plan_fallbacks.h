@@ -1,0 +1,36 @@
+/* What becomes of a plan when one failure domain is lost, found and checked before anything fails.
+ *
+ * The ranks of a job: each rank; the plan that the runtime falls back to by itself (placement/fallback.h). An
+ * inventory: each place that holds engines of the plan, each of its engines and what joins them; planned anew on what
+ * is left. Either is protected when the independent checker finds nothing against it: memory, contract, rules. The
+ * objective's limits may be missed then; that is said, and is no reason to stop.
+ */
+#ifndef GSRT_LAUNCH_PLAN_FALLBACKS_H
+#define GSRT_LAUNCH_PLAN_FALLBACKS_H
+
+#include "launch/planning.h"
+
+typedef struct gsrt_plan_fallback {
+    char domain[160]; /* "rank1"; "rack: one of 2"; */
+    const char *way;  /* "spare", "reshaped", "planned anew"; NULL: there is none */
+    bool is_protected;
+    char why[240];           /* why not */
+    char *words;             /* the plan; owned; NULL: none */
+    gsrt_quantity objective; /* predicted */
+    bool misses_limits;
+} gsrt_plan_fallback;
+
+typedef struct gsrt_plan_fallbacks {
+    gsrt_plan_fallback *items;
+    uint32_t count;
+    uint32_t left_out; /* domains past GSRT_PLAN_FALLBACKS_MAX */
+} gsrt_plan_fallbacks;
+
+enum { GSRT_PLAN_FALLBACKS_MAX = 64 };
+
+/* Of a planning with a choice. *out is set up here; fini in any case. GSRT_OK | GSRT_ENOMEM. Cost: a prediction for
+ * each rank; for an inventory a search for each domain, with a part of the budget. */
+GSRT_MUST_CHECK gsrt_status gsrt_plan_fallbacks_find(const gsrt_planning *planning, gsrt_plan_fallbacks *out);
+void gsrt_plan_fallbacks_fini(gsrt_plan_fallbacks *fallbacks);
+
+#endif

@@ -1,0 +1,56 @@
+#include "launch/plan_resolve.h"
+
+#include "base/limits.h"
+#include "launch/plan_json.h"
+
+#include <string.h>
+
+/* What the run directory and the report say of it. */
+static gsrt_status keep(const gsrt_planning *p, gsrt_scenario_planning *out)
+{
+    gsrt_plan_fallbacks fallbacks;
+    gsrt_buffer text;
+    gsrt_buffer_init(&text, GSRT_REPORT_BYTES_MAX);
+    json_t *tree = NULL;
+    gsrt_status status = gsrt_plan_fallbacks_find(p, &fallbacks);
+    if (status == GSRT_OK) {
+        tree = gsrt_plan_json(p, &fallbacks);
+        status = tree == NULL ? GSRT_ENOMEM : gsrt_json_print(tree, false, &text);
+    }
+    if (status == GSRT_OK)
+        status = gsrt_buffer_append(&text, "", 1);
+    if (status == GSRT_OK)
+        out->planned = strdup((const char *)text.data);
+    if (status == GSRT_OK && out->planned == NULL)
+        status = GSRT_ENOMEM;
+    json_decref(tree);
+    gsrt_buffer_fini(&text);
+    gsrt_plan_fallbacks_fini(&fallbacks);
+    memcpy(out->predicted, p->cost.values, sizeof out->predicted);
+    for (int m = 0; m < GSRT_MEASURE_COUNT; m++) {
+        for (int q = 0; q < GSRT_PERCENTILE_COUNT; q++)
+            out->predicted[m][q].source_text = NULL;
+    }
+    return status;
+}
+
+gsrt_status gsrt_planning_resolve(gsrt_scenario *scenario, const gsrt_loaded *loaded, uint32_t rank_count,
+                                  gsrt_diag *diag)
+{
+    gsrt_planning planning;
+    if (scenario->plan != NULL)
+        return GSRT_OK;
+    gsrt_status status = gsrt_planning_open(&planning, scenario, loaded, rank_count, 0, diag);
+    if (status == GSRT_OK)
+        status = gsrt_planning_search(&planning, diag);
+    if (status == GSRT_OK)
+        status = keep(&planning, &scenario->planning);
+    if (status == GSRT_OK)
+        status = gsrt_rank_fleet_plan(&planning.ranks, planning.choice, &scenario->plan, diag);
+    if (status == GSRT_OK) {
+        scenario->batch_requests = planning.choice->pools[0].batch_max;
+        scenario->prefill_chunk = planning.choice->pools[0].prefill_tokens;
+    }
+    gsrt_planning_fini(&planning);
+    return status;
+}

@@ -1,0 +1,311 @@
+#include "launch/planning.h"
+
+#include "base/limits.h"
+#include "launch/answers.h"
+#include "launch/fleet_source.h"
+#include "launch/read_file.h"
+#include "model/validate.h"
+#include "placement/deployment_executable.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { RIVALS_KEPT = 32, BYTES_PER_TOKEN = 4 };
+
+/* ---- reading ---- */
+
+static gsrt_status read_config(gsrt_planning *p, const char *path, gsrt_diag *diag)
+{
+    gsrt_buffer text;
+    gsrt_buffer_init(&text, GSRT_JSON_BYTES_MAX);
+    gsrt_status status = gsrt_read_file(path, "give the config.json of a model", &text, diag);
+    if (status == GSRT_OK)
+        status = gsrt_import_config(gsrt_buffer_span(&text), path, &p->own_workload, &p->config, diag);
+    gsrt_buffer_fini(&text);
+    return status;
+}
+
+static gsrt_status open_workload(gsrt_planning *p, const gsrt_loaded *loaded, gsrt_diag *diag)
+{
+    const gsrt_scenario *s = p->scenario;
+    gsrt_status status = GSRT_OK;
+    if (s->config != NULL)
+        status = read_config(p, s->config, diag);
+    else if (s->synthetic != NULL)
+        status = gsrt_synthetic_build(s->synthetic, s->file, &p->own_workload, diag);
+    else if (loaded == NULL)
+        status = gsrt_loaded_open(s->model, false, &p->own_loaded, diag);
+    if (status != GSRT_OK)
+        return status;
+    p->loaded = s->model == NULL ? NULL : loaded != NULL ? loaded : &p->own_loaded;
+    p->workload = p->loaded != NULL ? p->loaded->workload : p->own_workload;
+    return gsrt_workload_hash_of(p->workload, &p->hash);
+}
+
+static gsrt_status open_fleet(gsrt_planning *p, int32_t today, gsrt_diag *diag)
+{
+    const char *path = p->scenario->planning.inventory;
+    p->is_of_ranks = path == NULL;
+    if (p->is_of_ranks)
+        return gsrt_rank_fleet_open(p->scenario, p->rank_count, &p->ranks, diag);
+    gsrt_status status = gsrt_fleet_source_read(path, &p->findings, &p->inventory, diag);
+    if (status == GSRT_OK)
+        gsrt_fleet_check(p->inventory, today, &p->findings);
+    if (status == GSRT_OK && p->findings.error_count > 0)
+        status = gsrt_diag_set(diag, GSRT_EINPUT, path, NULL, "%zu error%s; see 'gsrt fleet check'",
+                               p->findings.error_count, p->findings.error_count == 1 ? "" : "s");
+    return status;
+}
+
+/* What was measured on other weights says nothing of these; without weights nobody knows which they were. */
+static void forget_others(gsrt_planning *p)
+{
+    char hash[33] = "";
+    if (p->loaded != NULL)
+        gsrt_validate_hash_weights(p->loaded->weights, hash);
+    gsrt_validate_keep_only(&p->evidence, hash);
+}
+
+static gsrt_status open_evidence(gsrt_planning *p, gsrt_diag *diag)
+{
+    const char *path = p->scenario->planning.evidence;
+    if (path == NULL)
+        return GSRT_OK;
+    gsrt_buffer text;
+    gsrt_buffer_init(&text, GSRT_JSON_BYTES_MAX);
+    gsrt_status status = gsrt_read_file(path, "give what 'gsrt plan --validate' has written", &text, diag);
+    if (status == GSRT_OK)
+        status = gsrt_evidence_list_read(&p->evidence, gsrt_buffer_span(&text), path, diag);
+    gsrt_buffer_fini(&text);
+    if (status == GSRT_OK)
+        forget_others(p);
+    return status;
+}
+
+/* ---- the demand of the requests ---- */
+
+static gsrt_status count_prompt(const gsrt_planning *p, const gsrt_scenario_request *request, size_t *out,
+                                gsrt_diag *diag)
+{
+    uint32_t *tokens = NULL;
+    if (request->prompt_tokens != NULL || p->loaded != NULL) {
+        gsrt_status status = gsrt_request_tokens(p->scenario, request, p->loaded == NULL ? NULL : p->loaded->tokenizer,
+                                                 &tokens, out, diag);
+        free(tokens);
+        return status;
+    }
+    *out = strlen(request->prompt) / BYTES_PER_TOKEN + 1; /* without a tokenizer */
+    return GSRT_OK;
+}
+
+/* The mean of all requests, and their spread. */
+typedef struct spread {
+    double sum, lo, hi;
+} spread;
+
+static void add_to(spread *s, double number)
+{
+    s->lo = s->sum == 0 || number < s->lo ? number : s->lo;
+    s->hi = number > s->hi ? number : s->hi;
+    s->sum += number;
+}
+
+static gsrt_quantity mean_of(const spread *s, uint32_t count, const char *source)
+{
+    gsrt_quantity q = gsrt_quantity_exact(s->sum / count, (gsrt_dimension){.token = 1});
+    q.lo = fmin(s->lo, q.value);
+    q.hi = fmax(s->hi, q.value);
+    q.source = GSRT_SOURCE_DECLARED;
+    q.source_text = source;
+    return q;
+}
+
+static gsrt_status derive_demand(gsrt_planning *p, gsrt_diag *diag)
+{
+    const gsrt_scenario *s = p->scenario;
+    gsrt_demand *demand = &p->problem.demand;
+    *demand = s->planning.demand;
+    if (s->request_count == 0 && !(demand->prompt_tokens.is_known && demand->output_tokens.is_known))
+        return gsrt_diag_set(diag, GSRT_EINPUT, s->file, "demand",
+                             "is not known, and there are no requests; add 'demand: {prompt_tokens: 512, "
+                             "output_tokens: 128}'");
+    spread prompts = {0}, outputs = {0};
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        size_t count = 0;
+        gsrt_status status = count_prompt(p, &s->requests[i], &count, diag);
+        if (status != GSRT_OK)
+            return status;
+        add_to(&prompts, (double)(count > 0 ? count : 1));
+        add_to(&outputs, s->requests[i].max_tokens);
+    }
+    if (!demand->prompt_tokens.is_known)
+        demand->prompt_tokens = mean_of(&prompts, s->request_count, "declared: prompts of workload.requests");
+    if (!demand->output_tokens.is_known)
+        demand->output_tokens = mean_of(&outputs, s->request_count, "declared: max_tokens of workload.requests");
+    if (!demand->arrival.is_known && demand->concurrency == 0 && s->request_count > 0)
+        demand->concurrency = s->request_count < s->batch_requests ? s->request_count : s->batch_requests;
+    return GSRT_OK;
+}
+
+/* ---- open, fini ---- */
+
+gsrt_status gsrt_planning_open(gsrt_planning *planning, const gsrt_scenario *scenario, const gsrt_loaded *loaded,
+                               uint32_t rank_count, int32_t today, gsrt_diag *diag)
+{
+    gsrt_planning *p = planning;
+    *p = (gsrt_planning){.scenario = scenario, .rank_count = rank_count};
+    gsrt_config_report_init(&p->config);
+    gsrt_findings_init(&p->findings);
+    gsrt_evidence_list_init(&p->evidence);
+    gsrt_derivation_init(&p->why);
+    gsrt_status status = open_workload(p, loaded, diag);
+    if (status == GSRT_OK)
+        status = gsrt_contract_check(scenario->asked, p->workload, scenario->file, diag);
+    if (status == GSRT_OK)
+        status = open_fleet(p, today, diag);
+    if (status == GSRT_OK)
+        status = open_evidence(p, diag);
+    if (status == GSRT_OK)
+        status = derive_demand(p, diag);
+    if (status != GSRT_OK)
+        return status;
+    p->problem.workload = p->workload;
+    p->problem.fleet = p->is_of_ranks ? p->ranks.fleet : p->inventory;
+    p->problem.contract = scenario->asked;
+    p->problem.evidence = p->evidence.items;
+    p->problem.evidence_count = p->evidence.count;
+    p->problem.objective = scenario->planning.objective;
+    p->problem.rules = *scenario->planning.rules;
+    p->problem.mode = GSRT_COST_SOURCED;
+    p->problem.is_for_execution = p->is_of_ranks && p->loaded != NULL;
+    p->problem.today = today;
+    return GSRT_OK;
+}
+
+void gsrt_planning_fini(gsrt_planning *planning)
+{
+    gsrt_planning *p = planning;
+    if (p->has_choice) {
+        gsrt_cost_fini(&p->cost);
+        gsrt_verdict_fini(&p->verdict);
+    }
+    gsrt_derivation_fini(&p->why);
+    (void)gsrt_deployment_free(p->choice);
+    (void)gsrt_search_result_free(p->result);
+    gsrt_evidence_list_fini(&p->evidence);
+    gsrt_findings_fini(&p->findings);
+    (void)gsrt_fleet_free(p->inventory);
+    gsrt_rank_fleet_fini(&p->ranks);
+    gsrt_config_report_fini(&p->config);
+    (void)gsrt_workload_free(p->own_workload);
+    gsrt_loaded_close(&p->own_loaded);
+    *p = (gsrt_planning){0};
+}
+
+/* ---- search ---- */
+
+gsrt_status gsrt_planning_predict(const gsrt_planning *planning, const gsrt_deployment *deployment,
+                                  gsrt_derivation *why, gsrt_cost *out)
+{
+    const gsrt_search_problem *problem = &planning->problem;
+    gsrt_cost_question question = {.workload = problem->workload,
+                                   .fleet = problem->fleet,
+                                   .deployment = deployment,
+                                   .demand = &problem->demand,
+                                   .mode = problem->mode};
+    return gsrt_cost_predict(&question, why, out);
+}
+
+/* The runtime takes no larger batches than its keys allow. */
+static void limit_batches(const gsrt_scenario *scenario, gsrt_deployment *deployment)
+{
+    for (uint32_t i = 0; i < deployment->pool_count; i++) {
+        gsrt_deployment_pool *pool = &deployment->pools[i];
+        pool->batch_max = pool->batch_max < scenario->batch_requests ? pool->batch_max : scenario->batch_requests;
+        pool->prefill_tokens =
+            pool->prefill_tokens < scenario->prefill_chunk ? pool->prefill_tokens : scenario->prefill_chunk;
+    }
+}
+
+static gsrt_status check_choice(gsrt_planning *p, gsrt_diag *diag)
+{
+    gsrt_violations violations;
+    gsrt_status status = gsrt_deployment_check(&p->problem, p->choice, &p->cost, &violations);
+    if (status != GSRT_OK)
+        return status;
+    if (violations.count > 0)
+        status = gsrt_diag_set(diag, GSRT_ESTATE, p->scenario->file, "plan",
+                               "the checker refuses what the search found: rule %s, %s: %s; report this",
+                               violations.items[0].rule, violations.items[0].reason, violations.items[0].constraint);
+    gsrt_violations_fini(&violations);
+    return status;
+}
+
+static gsrt_status take_choice(gsrt_planning *p, gsrt_diag *diag)
+{
+    p->choice = gsrt_deployment_copy(p->result->best);
+    if (p->choice == NULL)
+        return GSRT_ENOMEM;
+    if (p->problem.is_for_execution)
+        limit_batches(p->scenario, p->choice);
+    gsrt_status status = gsrt_planning_predict(p, p->choice, &p->why, &p->cost);
+    if (status != GSRT_OK)
+        return status;
+    status = gsrt_contract_judge(p->problem.contract, p->workload, p->problem.fleet, p->choice, p->problem.evidence,
+                                 p->problem.evidence_count, &p->verdict);
+    if (status != GSRT_OK) {
+        gsrt_cost_fini(&p->cost);
+        return status;
+    }
+    p->has_choice = true;
+    return check_choice(p, diag);
+}
+
+/* What stood in the way: a number, if one did; else anything but a contract, which always has its rivals. NULL: nothing
+ * was tried. */
+static const gsrt_rejection *main_reason(const gsrt_search_result *result)
+{
+    const gsrt_rejection *best = result->rival_count == 0 ? NULL : &result->rivals[0].rejection;
+    bool is_contract = best != NULL && strncmp(best->reason, "contract_", 9) == 0;
+    for (uint32_t i = 0; i < result->rival_count; i++) {
+        const gsrt_rejection *rejection = &result->rivals[i].rejection;
+        if (rejection->needed.is_known)
+            return rejection;
+        if (is_contract && strncmp(rejection->reason, "contract_", 9) != 0) {
+            best = rejection;
+            is_contract = false;
+        }
+    }
+    return best;
+}
+
+gsrt_status gsrt_planning_search(gsrt_planning *planning, gsrt_diag *diag)
+{
+    gsrt_planning *p = planning;
+    gsrt_search_options options = {.policy = p->scenario->planning.policy,
+                                   .budget = p->scenario->planning.budget,
+                                   .seed = p->scenario->planning.seed,
+                                   .kept_max = RIVALS_KEPT};
+    gsrt_status status = gsrt_search(&p->problem, &options, diag, &p->result);
+    if (status != GSRT_OK)
+        return status;
+    if (p->result->best == NULL) {
+        const gsrt_rejection *first = main_reason(p->result);
+        return gsrt_diag_set(diag, GSRT_EINFEASIBLE, p->scenario->file, "plan", "no plan is feasible: %s (%s); %s",
+                             first == NULL ? "nothing can be tried" : first->constraint,
+                             first == NULL ? "engines" : first->reason,
+                             first == NULL || first->change == NULL ? "see 'gsrt plan'" : first->change);
+    }
+    return take_choice(p, diag);
+}
+
+gsrt_status gsrt_planning_executable(const gsrt_planning *planning, gsrt_diag *diag)
+{
+    const gsrt_planning *p = planning;
+    gsrt_status status = gsrt_workload_executable(p->workload, NULL, diag);
+    if (status == GSRT_OK && !p->is_of_ranks)
+        status = gsrt_diag_set(diag, GSRT_EUNSUPPORTED, NULL, "fleet.inventory",
+                               "the ranks of a run are no machines of an inventory; it can be planned for, not run");
+    return status == GSRT_OK ? gsrt_deployment_executable(p->choice, diag) : status;
+}

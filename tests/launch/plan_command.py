@@ -1,0 +1,204 @@
+"""gsrt plan and gsrt explain: what they print and keep, the same bytes twice, exit codes, and every bad input with file,
+place and remedy."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ.get("GSRT_BUILDDIR", ".")
+SOURCE = os.path.realpath(os.environ.get("GSRT_SRCDIR", "."))
+GSRT = os.path.join(BUILD, "gsrt")
+IRREGULAR = os.path.join(SOURCE, "scenarios/irregular-node.yaml")
+TWO_RACKS = os.path.join(SOURCE, "scenarios/fleets/two-racks.yaml")
+CONFIG = os.path.join(SOURCE, "tests/fuzz/corpus/config_json/llama3")
+
+# Two racks of two nodes of four accelerators.
+FLEET = """
+gsrt_fleet: 1
+name: racks
+source: "declared: the test"
+places:
+  - {name: rack, kind: rack, count: 2}
+  - {name: node, kind: node, in: rack, count: 2}
+parts:
+  - {name: gpu, kind: engine, in: node, count: 4, rates: {matmul: {f32: "50 TFLOPS"}, attention: {f32: "50 TFLOPS"}, vector: {f32: "50 TFLOPS"}}, memory: [{tier: hbm, capacity: "40 GB", bandwidth: "2 TB/s"}], launch_overhead: "3 us", power_idle: "50 W", power_max: "400 W", price: "2 $/h"}
+  - {name: mesh, kind: fabric, in: node, bandwidth: "2 TB/s"}
+  - {name: spine, kind: switch, bandwidth: "1 TB/s"}
+links:
+  - {from: gpu, to: mesh, kind: coherent, both: true, bandwidth: "300 GB/s", latency: "1 us", contention: mesh}
+  - {from: mesh, to: spine, kind: network, both: true, bandwidth: "50 GB/s", latency: "3 us"}
+"""
+
+checked = 0
+
+
+def fail(*words):
+    print(*words)
+    sys.exit(1)
+
+
+def run(*arguments, code=0, words=(), says=()):
+    """stdout of gsrt ARGUMENTS; it must end with `code`, print `words`, and say `says` on standard error."""
+    global checked
+    done = subprocess.run([GSRT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    out, err = done.stdout.decode(), done.stderr.decode()
+    if done.returncode != code:
+        fail("gsrt %s: exit code %d, expected %d\n%s%s" % (" ".join(arguments), done.returncode, code, out[-2000:], err))
+    for word in words:
+        if word not in out:
+            fail("gsrt %s: no '%s' in\n%s" % (" ".join(arguments), word, out))
+    for word in says:
+        if word not in err:
+            fail("gsrt %s: standard error has no '%s':\n%s" % (" ".join(arguments), word, err))
+    if code != 0 and err.count("error:") != 1:
+        fail("gsrt %s: not one error:\n%s" % (" ".join(arguments), err))
+    checked += 1
+    return out
+
+
+def validator():
+    try:
+        import jsonschema
+    except ImportError:
+        return None
+    with open(os.path.join(SOURCE, "docs/schemas/plan.schema.json")) as file:
+        schema = json.load(file)
+    del schema["oneOf"]
+    schema["$ref"] = "#/definitions/planned"
+    return jsonschema.Draft7Validator(schema)
+
+
+def is_valid(plan, where):
+    if VALIDATOR is not None:
+        for error in VALIDATOR.iter_errors(plan):
+            fail("%s: %s: %s" % (where, "/".join(map(str, error.path)), error.message[:300]))
+
+
+def write(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w") as file:
+        file.write(text)
+    return path
+
+
+def scenario(folder, name="s", workload="synthetic: {layers: 4, dim: 1024, heads: 8, ffn: 4096, vocab: 32000}", more="",
+             fleet="inventory: racks-fleet.yaml"):
+    return write(folder, name + ".yaml",
+                 "gsrt: 1\nname: %s\nworkload: {%s}\ndemand: {prompt_tokens: 512, output_tokens: 128, concurrency: 16}\n"
+                 "contract: [{relative_error: 0.01}]\nplan: auto\nfleet: {%s}\n%s" % (name, workload, fleet, more))
+
+
+VALIDATOR = validator()
+with tempfile.TemporaryDirectory() as work:
+    # a plan of ranks: the page, plan.json, both twice the same, kept with -o, explained from what was kept
+    page = run("plan", IRREGULAR, words=["choice", "predicted", "why this one", "topology", "rejected", "when something is lost"])
+    text = run("plan", "--json", IRREGULAR)
+    if text != run("plan", "--json", IRREGULAR):
+        fail("the same question gives two answers")
+    plan = json.loads(text)
+    is_valid(plan, "gsrt plan --json")
+    if not plan["feasible"] or not plan["executable"] or plan["search"]["gap"] is None:
+        fail("irregular-node: no plan that runs:", plan["feasible"], plan.get("missing"))
+    if any(proof["admitted_by"] != "construction" for proof in plan["proofs"]):
+        fail("a bitwise contract rests on more than proofs")
+    if [fallback["without"] for fallback in plan["fallbacks"]] != ["rank0", "rank1", "rank2", "rank3"]:
+        fail("not a fallback for each rank:", plan["fallbacks"])
+    reasons = {rival["reason"] for rival in plan["rejected"]}
+    if not {"contract_narrowed", "contract_unproven", "worse"} <= reasons:
+        fail("the rejected have other reasons:", reasons)
+    kept = os.path.join(work, "kept")
+    run("plan", IRREGULAR, "-q", "-o", kept)
+    if open(os.path.join(kept, "plan.json")).read() != text or sorted(os.listdir(kept)) != ["plan.json", "scenario.yaml"]:
+        fail("-o keeps something else:", os.listdir(kept))
+    if run("explain", kept) != page:
+        fail("explain prints another page than plan")
+    run("explain", os.path.join(kept, "plan.json"), "tpot.p99", words=["tpot p99: ", "moves it by", "it rests on"])
+    run("explain", kept, "latency", words=["latency p50: "])
+    for section in ["choice", "predictions", "memory", "topology", "why", "binding", "proofs", "assumptions", "debt",
+                    "fallbacks", "rejected", "search"]:
+        run("explain", kept, section)
+    run("explain", kept, "decisions", words=["nothing: no incident"])
+    run("explain", kept, "latancy", code=1, says=["did you mean 'latency'?"])
+    run("plan", IRREGULAR, "-o", kept, code=2, says=["kept"])
+    for policy in ["greedy", "local", "exhaustive"]:
+        plan = json.loads(run("plan", "--json", "--policy", policy, "--budget", "300", IRREGULAR))
+        if plan["search"]["policy"] != policy or plan["search"]["evaluations"] > 300:
+            fail("--policy %s --budget 300: %s" % (policy, plan["search"]))
+
+    # the ranks' plan is the same whichever explicit plan stands in the file, and the resolved scenario gives it again
+    again = json.loads(run("plan", "--json", os.path.join(kept, "scenario.yaml")))
+    if again["choice"] != json.loads(text)["choice"]:
+        fail("the resolved scenario gives another plan")
+
+    # machines of an inventory, a model without weights. Without canonical kernels nothing is proved, and nothing is a plan
+    write(work, "plain-fleet.yaml", FLEET)
+    write(work, "racks-fleet.yaml", FLEET.replace("count: 4, rates", 'count: 4, software: {gsrt-canonical: "1"}, rates'))
+    out = run("plan", "--json", scenario(work, "plain", fleet="inventory: plain-fleet.yaml"), code=3, says=["no plan is feasible"])
+    if "contract_unproven" not in {rival["reason"] for rival in json.loads(out)["rejected"]}:
+        fail("kernels that nobody has proved are not what is wrong")
+    big = scenario(work, "racks")
+    plan = json.loads(run("plan", "--json", big))
+    is_valid(plan, "racks")
+    if plan["executable"] or "can be planned for, not run" not in plan["missing"]:
+        fail("a plan on an inventory says that it runs")
+    if not {"one of 2 rack", "mesh"} & {f["without"] for f in plan["fallbacks"]}:
+        fail("no fallback for a rack:", [f["without"] for f in plan["fallbacks"]])
+    run("plan", scenario(work, "config", workload="config: %s" % CONFIG), code=3, says=["context"])
+    run("plan", scenario(work, "config", workload="config: %s" % CONFIG), "--set",
+        "demand={prompt_tokens: 64, output_tokens: 32, arrival_per_s: 1}", words=["llama", "choice"])
+
+    # nothing fits: exit code 3, and the page says why and what would help
+    no = scenario(work, "large", workload="synthetic: {layers: 100, dim: 16384, heads: 128, ffn: 65536, vocab: 32000}",
+                  fleet="devices: [{rank: 0}]")
+    out = run("plan", "--json", no, code=3, says=["no plan is feasible"])
+    plan = json.loads(out)
+    is_valid(plan, "large")
+    if plan["feasible"] or not plan["rejected"]:
+        fail("nothing is said of what does not fit")
+    run("plan", no, code=3, words=["no plan is feasible", "rejected"], says=["large.yaml: plan: "])
+    run("plan", scenario(work, "limit", more='objective: {measure: cost, limits: [{measure: tpot, bound: "1 ns"}]}\n'), code=3)
+
+    # bad input: file, place, remedy
+    run("plan", code=1, says=["write 'gsrt plan SCENARIO.yaml'"])
+    run("plan", IRREGULAR, "--policy", "best", code=1, says=["give dp, greedy"])
+    run("plan", IRREGULAR, "--budget", "0", code=1, says=["give one from 1 on"])
+    run("twin", IRREGULAR, "--policy", "dp", code=1, says=["only 'plan' takes '--policy'"])
+    run("explain", code=1, says=["no plan given"])
+    run("explain", os.path.join(work, "none"), code=2, says=["none: could not open it", "give a plan.json"])
+    run("explain", TWO_RACKS, code=2, says=["two-racks.yaml: "])
+    run("explain", write(work, "other.json", "{}"), code=2, says=["other.json: schema: is no plan"])
+    run("explain", write(work, "written.json", '{"schema": "gsrt-plan/1"}'), code=2, says=["written, not looked for"])
+    run("twin", big, code=2, says=["racks.yaml: workload: has no weights to run"])
+    run("twin", IRREGULAR, "--set", "plan=auto", "--set", "fleet={inventory: %s}" % TWO_RACKS, "-o", os.path.join(work, "x"),
+        code=2, says=["fleet.inventory: describes machines"])
+    run("fleet", "check", IRREGULAR, code=2, says=["this is a scenario, not an inventory"])
+    run("plan", scenario(work, "gone", fleet="inventory: none.yaml"), code=2, says=["none.yaml: could not open it"])
+    broken = write(work, "broken.yaml", "{gsrt_fleet: 1, name: x, parts: [{name: a, kind: engine, rates: {matmul: {f32: '1 GB'}}}]}")
+    run("plan", scenario(work, "broken-fleet", fleet="inventory: %s" % broken), code=2, says=["[wrong_dimension]", "1 error"])
+    for edit, says in [
+            ("objective: speed", "objective: unknown word 'speed'"),
+            ("objective: {measure: cost, percentile: p99}", "objective.percentile: cost has no percentiles"),
+            ('objective: {measure: ttft, limits: [{measure: tpot, bound: "5 GB"}]}', "objective.limits[0].bound: "),
+            ("objective: {measure: ttft, limits: [{measure: tpot}]}", "key 'bound' is missing"),
+            ("rules: {trust: friends}", "rules.trust: unknown word 'friends'"),
+            ("rules: {regions: []}", "rules.regions"),
+            ("evidence: none.json", "none.json: could not open it"),
+    ]:
+        run("plan", scenario(work, "bad", more=edit + "\n"), code=2, says=["bad.yaml" if "none" not in says else "none.json", says])
+    for key, value, says in [
+            ("demand", "{prompt_tokens: 0}", "demand.prompt_tokens: must be at least 1"),
+            ("demand", "{arrival_per_s: 1, concurrency: 2}", "either arrive (open) or are always there (closed)"),
+            ("demand", "{}", "demand: is not known, and there are no requests"),
+            ("plan", "{auto: true, budget: 0}", "plan: a budget of 0 finds nothing"),
+            ("plan", "{auto: false}", "has no stages, and 'auto: false'"),
+            ("plan", "atuo", "did you mean 'auto'?"),
+            ("workload", "{config: a, synthetic: {}}", "workload.synthetic: key 'layers' is missing"),
+            ("workload", "{config: a, model: b}", "has more than one of 'model', 'config' and 'synthetic'"),
+            ("fleet", "{devices: [{rank: 0}], inventory: x}", "has both 'devices' and 'inventory'"),
+            ("fleet", "{devices: [{rank: 0, profile: x, declares: {f32: '1 GFLOPS'}}]}", "leave 'declares' out"),
+            ("fleet", "{devices: [{rank: 0, declares: {f32: '1 GB'}}]}", "fleet.devices[0].declares.f32: "),
+            ("contract", "[{regions: 'lyer.*', relative_error: 0.1}]", "lyer"),
+    ]:
+        run("plan", big, "--set", "%s=%s" % (key, value), code=2, says=[says])
+print("gsrt plan and explain: %d calls%s" % (checked, "" if VALIDATOR else "; not validated: no Python module 'jsonschema'"))
