@@ -370,6 +370,7 @@ static const char *unknown_because(gsrt__search *s, const gsrt__sketch *sketch, 
                                          .deployment = d,
                                          .demand = &s->problem->demand,
                                          .mode = s->problem->mode,
+                                         .today = s->problem->today,
                                          .profile = s->profile_trusted};
     gsrt_cost trusted;
     if (s->profile_trusted == NULL || gsrt_cost_predict(&question, NULL, &trusted) != GSRT_OK) {
@@ -430,6 +431,7 @@ static void judge_deployed(gsrt__search *s, const gsrt__sketch *sketch, const gs
                                          .deployment = d,
                                          .demand = &s->problem->demand,
                                          .mode = s->problem->mode,
+                                         .today = s->problem->today,
                                          .profile = s->profile};
     s->evaluation_count++;
     gsrt_status status = gsrt_cost_predict(&question, NULL, &cost);
