@@ -54,9 +54,9 @@ static gsrt_status prepare(gsrt__search *s)
     const gsrt_search_problem *q = s->problem;
     gsrt_status status = gsrt__rivals_init(s);
     if (status == GSRT_OK)
-        status = gsrt__fleet_on(s, q->fleet, q->today, &s->fleet_trusted);
+        status = gsrt__fleet_on(s, q->fleet, q->today, &s->fleet);
     if (status == GSRT_OK)
-        status = gsrt__links_trusted(s);
+        status = gsrt__reach_find(s);
     if (status == GSRT_OK)
         status = gsrt__classes_find(s);
     if (status != GSRT_OK)
@@ -120,6 +120,8 @@ static gsrt_status run(gsrt__search *s, const policy *chosen, gsrt_search_result
         status = unsupported(s, chosen->name, s->diag);
     if (status == GSRT_OK) {
         chosen->run(s);
+        if (!s->has_best && !s->is_small && chosen->run == gsrt__search_greedy && s->status == GSRT_OK)
+            gsrt__search_dp(s);
         if (!s->has_best && s->is_small && !chosen->is_for_small && s->status == GSRT_OK)
             gsrt__search_any(s);
         status = s->status;
@@ -146,7 +148,8 @@ gsrt_status gsrt_search(const gsrt_search_problem *problem, const gsrt_search_op
         status = run(s, chosen, result);
         gsrt__rivals_fini(s);
         (void)gsrt_cost_profile_free(s->profile);
-        (void)gsrt_cost_profile_free(s->profile_trusted);
+        (void)gsrt_cost_profile_free(s->ways[0].profile);
+        (void)gsrt_cost_profile_free(s->ways[1].profile);
         gsrt_arena_fini(&s->arena);
     }
     free(s);

@@ -14,6 +14,7 @@ typedef struct walk {
     gsrt__search *s;
     gsrt__sketch *sketch; /* one pool, as far as it has been built */
     uint64_t *left;       /* [class_count] engines that are left */
+    bool is_smallest;     /* one replica, the smallest batch and chunk, no overlap only */
     bool ends_at_first;   /* feasible one */
     bool is_over;         /* no budget is left */
 } walk;
@@ -25,7 +26,8 @@ static void try_sizes(walk *w)
     uint32_t least = 1;
     for (uint32_t i = 0; i < pool->stage_count; i++)
         least = pool->stages[i].data_width > least ? pool->stages[i].data_width : least;
-    for (pool->prefill_tokens = GSRT__CHUNK_MIN; pool->prefill_tokens <= GSRT__CHUNK_MAX; pool->prefill_tokens *= 8) {
+    uint32_t chunk_most = w->is_smallest ? GSRT__CHUNK_MIN : GSRT__CHUNK_MAX;
+    for (pool->prefill_tokens = GSRT__CHUNK_MIN; pool->prefill_tokens <= chunk_most; pool->prefill_tokens *= 8) {
         uint32_t batch = 0, next = gsrt__batch_on_lattice(w->s, least);
         next = next < least ? least : next;
         while (next != batch) {
@@ -35,7 +37,7 @@ static void try_sizes(walk *w)
                 w->is_over = true;
                 return;
             }
-            if (!j.is_feasible && strcmp(j.reason, GSRT_REASON_MEMORY) == 0)
+            if (w->is_smallest || (!j.is_feasible && strcmp(j.reason, GSRT_REASON_MEMORY) == 0))
                 break; /* larger ones do not fit either */
             do
                 next++;
@@ -49,7 +51,8 @@ static void try_replicas(walk *w)
 {
     gsrt__sketch_pool *pool = &w->sketch->pools[0];
     pool->replica_count = 1;
-    uint64_t most = w->s->problem->is_for_execution ? 1 : gsrt__replicas_max(w->s, w->sketch, 0);
+    bool is_one = w->s->problem->is_for_execution || w->is_smallest;
+    uint64_t most = is_one ? 1 : gsrt__replicas_max(w->s, w->sketch, 0);
     for (uint64_t r = 1; r <= most && !w->is_over; r++) {
         pool->replica_count = r;
         try_sizes(w);
@@ -59,7 +62,7 @@ static void try_replicas(walk *w)
 static void try_overlaps(walk *w)
 {
     gsrt__sketch_pool *pool = &w->sketch->pools[0];
-    for (uint32_t on = 0; on < (w->s->problem->is_for_execution ? 1 : 2) && !w->is_over; on++) {
+    for (uint32_t on = 0; on < (w->s->problem->is_for_execution || w->is_smallest ? 1 : 2) && !w->is_over; on++) {
         for (uint32_t i = 0; i < pool->stage_count; i++)
             pool->stages[i].overlaps = on == 1;
         try_replicas(w);
@@ -148,9 +151,10 @@ static void try_stage(walk *w, uint32_t layer)
     try_members(w, 0, members, 0, layer);
 }
 
-static void walk_all(gsrt__search *s, bool ends_at_first)
+static void walk_all(gsrt__search *s, bool is_smallest, bool ends_at_first)
 {
-    walk w = {.s = s, .sketch = gsrt__sketch_room(s), .ends_at_first = ends_at_first};
+    walk w = {.s = s, .sketch = gsrt__sketch_room(s), .is_smallest = is_smallest, .ends_at_first = ends_at_first};
+    s->is_going_through = true;
     w.left = gsrt_arena_take(&s->arena, s->class_count, sizeof *w.left);
     if (w.sketch == NULL || w.left == NULL) {
         s->status = GSRT_ENOMEM;
@@ -173,10 +177,12 @@ static void walk_all(gsrt__search *s, bool ends_at_first)
 
 void gsrt__search_exhaustive(gsrt__search *s)
 {
-    walk_all(s, false);
+    walk_all(s, false, false);
 }
 
 void gsrt__search_any(gsrt__search *s)
 {
-    walk_all(s, true);
+    walk_all(s, true, true);
+    if (!s->has_best && s->status == GSRT_OK)
+        walk_all(s, false, true);
 }

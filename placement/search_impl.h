@@ -19,6 +19,7 @@ enum {
     GSRT__SKETCH_STAGES = 64, /* of a replica */
     GSRT__SKETCH_MEMBERS = 8, /* classes of engines in one stage */
     GSRT__NUMERICS_MAX = 16,  /* ways to compute: as given, and one per evidence */
+    GSRT__REACHES_MAX = 512,  /* layouts of which it is remembered whether their engines reach each other */
     GSRT__STARTS_MAX = 16,    /* near rivals that are climbed, too */
     GSRT__WALKS_MAX = 64,     /* of local search */
     GSRT__VERDICTS_MAX = 256, /* verdicts of the contract's judge that are remembered */
@@ -122,16 +123,26 @@ typedef struct gsrt__verdict_memory {
     double needed, available, change_to;
 } gsrt__verdict_memory;
 
+/* Whether a layout's engines reach each other: reason NULL where they do. */
+typedef struct gsrt__reach_memory {
+    uint64_t key;
+    bool is_set;
+    const char *reason;
+    uint32_t pool, stage, member; /* of the first that does not */
+} gsrt__reach_memory;
+
 /* What a search holds while it runs. */
 typedef struct gsrt__search {
     const gsrt_search_problem *problem;
     const gsrt_search_options *options;
     gsrt_diag *diag;
     gsrt_arena arena;
-    gsrt_fleet fleet; /* on the day of the problem: what has expired is unknown, and links that are not trusted, too */
-    gsrt_fleet fleet_trusted;           /* the same, had all links been trusted */
-    gsrt_cost_profile *profile_trusted; /* of it, when it was asked for; owned */
-    bool has_untrusted_links;
+    gsrt_fleet fleet; /* on the day of the problem: what has expired is unknown */
+    struct {
+        gsrt_fleet fleet;           /* with links only that can be used */
+        gsrt_cost_profile *profile; /* of it; owned */
+    } ways[2];                      /* that are trusted; whoever says so */
+    gsrt__reach_memory reaches[GSRT__REACHES_MAX];
     bool is_executable;         /* the workload: or nothing is, for execution */
     const char *not_executable; /* why */
     gsrt__engine_class *classes;
@@ -151,6 +162,7 @@ typedef struct gsrt__search {
     gsrt__sketch probe;   /* scratch */
     gsrt__sketch **rooms; /* [room_count] sketches that nobody uses now */
     uint32_t room_count;
+    bool is_going_through; /* every candidate of a small instance */
     bool has_best;
     gsrt__sketch best;
     gsrt__judgement best_judgement;
@@ -163,8 +175,7 @@ typedef struct gsrt__search {
 
 /* The fleet as it is known today; arrays of the search's arena. GSRT_OK | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt__fleet_on(gsrt__search *s, const gsrt_fleet *fleet, int32_t today, gsrt_fleet *out);
-/* The same without links that the site's rules do not trust: nothing is known of them. */
-GSRT_MUST_CHECK gsrt_status gsrt__links_trusted(gsrt__search *s);
+bool gsrt__place_is_trusted(const gsrt_fleet *fleet, const gsrt_within *within, gsrt_trust least);
 GSRT_MUST_CHECK gsrt_status gsrt__classes_find(gsrt__search *s);
 void gsrt__sketch_copy(gsrt__sketch *to, const gsrt__sketch *from);
 void gsrt__sketch_pool_copy(gsrt__sketch_pool *to, const gsrt__sketch_pool *from);
@@ -181,6 +192,13 @@ GSRT_MUST_CHECK gsrt_status gsrt__sketch_deploy(gsrt__search *s, const gsrt__ske
                                                 uint32_t *out_full);
 /* Is something that stands `within` in a place, or in a domain, directly or by what is around it? */
 bool gsrt__is_in(const gsrt_fleet *fleet, const gsrt_within *within, uint32_t place);
+
+/* ---- search_reach.c ---- */
+
+GSRT_MUST_CHECK gsrt_status gsrt__reach_find(gsrt__search *s);
+/* NULL: all who must exchange reach each other; else the reason, and the first that does not. */
+const char *gsrt__unjoined(gsrt__search *s, const gsrt_deployment *d, uint32_t *out_pool, uint32_t *out_stage,
+                           uint32_t *out_member);
 
 /* ---- search_numeric.c ---- */
 
@@ -256,8 +274,8 @@ typedef struct gsrt__shape {
     gsrt__mode mode;
 } gsrt__shape;
 
-bool gsrt__cut(gsrt__search *s, uint32_t numeric, const gsrt__slot *slots, uint32_t slot_count, double rows,
-               bool is_sum, uint32_t *out_last);
+bool gsrt__cut_layers(gsrt__search *s, uint32_t numeric, const gsrt__slot *slots, uint32_t slot_count, double rows,
+                      bool is_sum, uint32_t *out_last);
 /* One replica of such a shape, the smallest batch. false: no such shape (more stages than layers). */
 bool gsrt__shape_pool(gsrt__search *s, uint32_t numeric, const gsrt__shape *shape, gsrt__sketch_pool *out);
 uint32_t gsrt__first_chunk(const gsrt__search *s);

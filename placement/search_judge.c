@@ -340,58 +340,42 @@ static void check_power(gsrt__search *s, const gsrt__sketch *sketch, const gsrt_
     }
 }
 
-/* Why nothing is known of a prediction. Rates, bandwidths and capacities were asked for before; so it is the launch
- * overhead, or the way between two engines: one that is not trusted, or none. */
-static const char *unknown_because(gsrt__search *s, const gsrt__sketch *sketch, const gsrt_deployment *d,
-                                   const gsrt_cost *cost, const char **out_what)
+/* Why nothing is known of a prediction: rates, bandwidths and ways were asked for before. */
+static const char *unknown_because(const gsrt__search *s, const gsrt__sketch *sketch)
 {
-    bool is_grouped = false;
-    *out_what = "launch_overhead";
     for (uint32_t p = 0; p < sketch->pool_count; p++)
-        for (uint32_t i = 0; i < sketch->pools[p].stage_count; i++) {
-            const gsrt__sketch_stage *stage = &sketch->pools[p].stages[i];
-            is_grouped = is_grouped || gsrt__stage_width(stage) > 1 || sketch->pools[p].stage_count > 1;
-            for (uint32_t m = 0; m < stage->member_count; m++)
-                if (!s->fleet.parts[s->classes[stage->members[m].class].part].launch_overhead.is_known)
-                    return GSRT_REASON_UNKNOWN;
-        }
-    bool is_time_known =
-        cost->values[GSRT_MEASURE_THROUGHPUT][0].is_known && cost->values[GSRT_MEASURE_TTFT][0].is_known;
-    *out_what = gsrt_measure_word(s->problem->objective.measure);
-    if (is_time_known || (!is_grouped && sketch->pool_count == 1))
-        return GSRT_REASON_UNKNOWN;
-    *out_what = "a way between engines that must exchange";
-    if (!s->has_untrusted_links)
-        return GSRT_REASON_UNREACHABLE;
-    if (s->profile_trusted == NULL)
-        s->profile_trusted = gsrt_cost_profile_create(s->problem->workload, &s->fleet_trusted);
-    const gsrt_cost_question question = {.workload = s->problem->workload,
-                                         .fleet = &s->fleet_trusted,
-                                         .deployment = d,
-                                         .demand = &s->problem->demand,
-                                         .mode = s->problem->mode,
-                                         .today = s->problem->today,
-                                         .profile = s->profile_trusted};
-    gsrt_cost trusted;
-    if (s->profile_trusted == NULL || gsrt_cost_predict(&question, NULL, &trusted) != GSRT_OK) {
-        s->status = GSRT_ENOMEM;
-        return GSRT_REASON_UNREACHABLE;
-    }
-    bool is_reachable = trusted.values[GSRT_MEASURE_THROUGHPUT][0].is_known;
-    gsrt_cost_fini(&trusted);
-    return is_reachable ? GSRT_REASON_POLICY : GSRT_REASON_UNREACHABLE;
+        for (uint32_t i = 0; i < sketch->pools[p].stage_count; i++)
+            for (uint32_t m = 0; m < sketch->pools[p].stages[i].member_count; m++) {
+                uint32_t class = sketch->pools[p].stages[i].members[m].class;
+                if (!s->fleet.parts[s->classes[class].part].launch_overhead.is_known)
+                    return "launch_overhead";
+            }
+    return gsrt_measure_word(s->problem->objective.measure);
 }
 
-static void check_predictions(gsrt__search *s, const gsrt__sketch *sketch, const gsrt_deployment *d,
-                              const gsrt_cost *cost, gsrt__judgement *j)
+/* Ways are asked for last, and only where the answer matters: of what would be admitted, or by one change. */
+static void check_ways(gsrt__search *s, const gsrt_deployment *d, gsrt__judgement *j)
+{
+    uint32_t pool = 0, stage = 0, member = 0;
+    bool is_unknown = j->failure_count > 0 && strcmp(j->reason, GSRT_REASON_UNKNOWN) == 0;
+    if (j->failure_count > 0 && j->change_to < 0 && !is_unknown)
+        return;
+    const char *reason = gsrt__unjoined(s, d, &pool, &stage, &member);
+    if (reason == NULL)
+        return;
+    if (is_unknown)
+        j->failure_count = 0; /* that is why it is unknown */
+    fail_at(j, reason, "a way to all that it must exchange with", pool, stage, member);
+}
+
+static void check_predictions(gsrt__search *s, const gsrt__sketch *sketch, const gsrt_cost *cost, gsrt__judgement *j)
 {
     const gsrt_objective *o = &s->problem->objective;
     j->objective = cost->values[o->measure][o->percentile];
     const gsrt_quantity *first = &cost->values[GSRT_MEASURE_TTFT][GSRT_PERCENTILE_50];
     bool is_never = s->problem->demand.arrival.is_known && first->is_known && first->value >= GSRT_COST_NEVER_S;
     if (!j->objective.is_known || !cost->values[GSRT_MEASURE_THROUGHPUT][0].is_known) {
-        const char *what, *reason = unknown_because(s, sketch, d, cost, &what);
-        fail(j, reason, what, 0, 0, (gsrt_dimension){0}, -1);
+        fail(j, GSRT_REASON_UNKNOWN, unknown_because(s, sketch), 0, 0, (gsrt_dimension){0}, -1);
     } else if (is_never)
         fail(j, GSRT_REASON_LIMIT, "the traffic that this can serve", 0, 0, (gsrt_dimension){0}, -1);
     for (uint32_t i = 0; i < o->limit_count; i++) {
@@ -443,7 +427,8 @@ static void judge_deployed(gsrt__search *s, const gsrt__sketch *sketch, const gs
     j->engine_count = gsrt_deployment_engine_count(d);
     check_memory(s, sketch, d, &cost, j);
     check_power(s, sketch, d, j);
-    check_predictions(s, sketch, d, &cost, j);
+    check_predictions(s, sketch, &cost, j);
+    check_ways(s, d, j);
     gsrt_arena_fini(&s->scratch);
     gsrt_cost_fini(&cost);
 }
@@ -511,7 +496,9 @@ bool gsrt__is_better(const gsrt__judgement *a, const gsrt__judgement *b)
 
 bool gsrt__consider(gsrt__search *s, const gsrt__sketch *sketch, gsrt__judgement *out)
 {
-    if (s->evaluation_count >= s->options->budget || s->status != GSRT_OK)
+    /* half of the budget is for going through a small instance, where nothing else finds a plan */
+    bool is_half = s->is_small && !s->has_best && !s->is_going_through;
+    if (s->evaluation_count >= s->options->budget / (is_half ? 2 : 1) || s->status != GSRT_OK)
         return false;
     judge(s, sketch, out);
     if (s->status != GSRT_OK)

@@ -1,8 +1,8 @@
 /* Replicas of several classes of engines: pipelines whose stages are groups of different classes, the layers cut in
  * proportion to what each can do; and groups in which different engines share a stage by uneven parts.
  *
- * Groups are listed in an order, and the dynamic programming of gsrt__cut gives each a run of layers or none. So it
- * finds the best cut for that order; the orders tried are that of the fleet, and by speed both ways.
+ * Groups are listed in an order, and the dynamic programming of gsrt__cut_layers gives each a run of layers or none. So
+ * it finds the best cut for that order; the orders tried are that of the fleet, and by speed both ways.
  */
 #include "placement/search_impl.h"
 
@@ -98,7 +98,7 @@ static bool try_groups(gsrt__search *s, uint32_t numeric, const gsrt__sketch_sta
     uint32_t last[SLOTS_MAX + 1];
     for (uint32_t i = 0; i < count; i++)
         slots[i] = slot_of(s, numeric, &groups[i], 0);
-    if (!gsrt__cut(s, numeric, slots, count, rows, is_sum, last))
+    if (!gsrt__cut_layers(s, numeric, slots, count, rows, is_sum, last))
         return s->status == GSRT_OK;
     room->pool_count = 1;
     room->numeric = numeric;

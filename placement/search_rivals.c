@@ -154,6 +154,8 @@ static gsrt_status print_constraint(const gsrt__judgement *j, const char *reason
         return gsrt_buffer_print(out, "limit of %s", j->what);
     if (strcmp(reason, GSRT_REASON_WORSE) == 0)
         return gsrt_buffer_print(out, "objective");
+    if (strncmp(j->what, "a way", 5) == 0)
+        return gsrt_buffer_print(out, "there is not %s", j->what);
     if (strcmp(reason, GSRT_REASON_POLICY) == 0)
         return gsrt_buffer_print(out, "the site's rules bar '%s'", j->what);
     if (strcmp(reason, GSRT_REASON_UNKNOWN) == 0 || strcmp(reason, GSRT_REASON_CAPABILITY) == 0)

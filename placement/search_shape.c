@@ -49,8 +49,8 @@ static double *bytes_of(gsrt__search *s, gsrt_arena *arena, uint32_t numeric, do
  * over (slots, layers), O(slots * layers^2). is_sum: the sum of the stages' times is made small, else the longest.
  * out_last [slot_count + 1]: slot i has the layers [out_last[i], out_last[i + 1]). false: the memories do not hold it.
  */
-bool gsrt__cut(gsrt__search *s, uint32_t numeric, const gsrt__slot *slots, uint32_t slot_count, double rows,
-               bool is_sum, uint32_t *out_last)
+bool gsrt__cut_layers(gsrt__search *s, uint32_t numeric, const gsrt__slot *slots, uint32_t slot_count, double rows,
+                      bool is_sum, uint32_t *out_last)
 {
     uint32_t n = s->layer_count;
     gsrt_arena arena;
@@ -155,7 +155,7 @@ bool gsrt__shape_pool(gsrt__search *s, uint32_t numeric, const gsrt__shape *shap
     for (uint32_t i = 0; i < shape->stage_count; i++)
         slots[i] = (gsrt__slot){
             .class = shape->class, .speed = shape->width, .capacity = s->classes[shape->class].capacity * shape->width};
-    if (!gsrt__cut(s, numeric, slots, shape->stage_count, 1, false, last)) {
+    if (!gsrt__cut_layers(s, numeric, slots, shape->stage_count, 1, false, last)) {
         for (uint32_t i = 0; i <= shape->stage_count; i++) /* it does not fit: cut evenly, to say by how much */
             last[i] = (uint32_t)((uint64_t)s->layer_count * i / shape->stage_count);
     }

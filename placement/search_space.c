@@ -69,7 +69,7 @@ gsrt_status gsrt__fleet_on(gsrt__search *s, const gsrt_fleet *fleet, int32_t tod
     return GSRT_OK;
 }
 
-static bool place_is_trusted(const gsrt_fleet *fleet, const gsrt_within *within, gsrt_trust least)
+bool gsrt__place_is_trusted(const gsrt_fleet *fleet, const gsrt_within *within, gsrt_trust least)
 {
     for (uint32_t d = 0; d < within->domain_count; d++)
         if (fleet->places[within->domains[d]].trust < least)
@@ -83,27 +83,6 @@ static bool place_is_trusted(const gsrt_fleet *fleet, const gsrt_within *within,
                 return false;
     }
     return true;
-}
-
-gsrt_status gsrt__links_trusted(gsrt__search *s)
-{
-    s->fleet = s->fleet_trusted;
-    gsrt_link *links = copied(s, s->fleet.links, s->fleet.link_count, sizeof *links);
-    if (links == NULL)
-        return GSRT_ENOMEM;
-    for (uint32_t i = 0; i < s->fleet.link_count; i++) {
-        const gsrt_part *from = &s->fleet.parts[links[i].from], *to = &s->fleet.parts[links[i].to];
-        gsrt_trust least = s->problem->rules.trust_min;
-        bool is_trusted = links[i].trust >= least && from->trust >= least && to->trust >= least &&
-                          place_is_trusted(&s->fleet, &from->within, least) &&
-                          place_is_trusted(&s->fleet, &to->within, least);
-        if (is_trusted || links[i].kind == GSRT_LINK_MEMORY)
-            continue;
-        links[i].bandwidth = links[i].latency = (gsrt_quantity){0};
-        s->has_untrusted_links = true;
-    }
-    s->fleet.links = links;
-    return GSRT_OK;
 }
 
 /* ---- classes of engines ---- */
@@ -162,7 +141,8 @@ static void find_memory(const gsrt_fleet *fleet, gsrt__engine_class *class, cons
         class->bandwidth = bandwidth * class->peers;
         class->capacity = memory->capacity.is_known ? memory->capacity.lo * class->peers : 0;
         bool is_trusted = memory->trust >= rules->trust_min && out->trust >= rules->trust_min &&
-                          back->trust >= rules->trust_min && place_is_trusted(fleet, &memory->within, rules->trust_min);
+                          back->trust >= rules->trust_min &&
+                          gsrt__place_is_trusted(fleet, &memory->within, rules->trust_min);
         class->barred = is_trusted ? NULL : GSRT_REASON_POLICY;
     }
 }
@@ -214,7 +194,7 @@ gsrt_status gsrt__classes_find(gsrt__search *s)
             class->kernels++; /* ends at the class itself */
         find_memory(fleet, class, rules);
         find_levels(fleet, class);
-        if (part->trust < rules->trust_min || !place_is_trusted(fleet, &part->within, rules->trust_min) ||
+        if (part->trust < rules->trust_min || !gsrt__place_is_trusted(fleet, &part->within, rules->trust_min) ||
             !region_is_allowed(fleet, part, rules))
             class->barred = GSRT_REASON_POLICY;
     }
