@@ -18,7 +18,7 @@ typedef struct found {
 static void keep(gsrt__search *s, found *top, const gsrt__sketch *sketch, const gsrt__judgement *j)
 {
     uint32_t at = TOP_COUNT - 1;
-    if (!j->is_feasible || (top[at].sketch != NULL && !gsrt__is_better(j, &top[at].judgement)))
+    if ((!j->is_feasible && !j->is_near) || (top[at].sketch != NULL && !gsrt__is_better(j, &top[at].judgement)))
         return;
     gsrt__sketch *room = top[at].sketch != NULL ? top[at].sketch : gsrt__sketch_room(s);
     if (room == NULL)

@@ -95,6 +95,8 @@ typedef struct gsrt__sketch {
 typedef struct gsrt__judgement {
     bool is_feasible;
     uint32_t failure_count; /* constraints that failed; what follows is about the first */
+    bool is_near;           /* only limits of the objective fail, by numbers */
+    double violation;       /* then: how far they are exceeded, all together */
     bool is_hidden;         /* only this layout does not fit: no rival */
     const char *reason;
     const char *constraint;       /* of `texts`; NULL: made from the place and `what` when somebody reads it */
@@ -104,8 +106,7 @@ typedef struct gsrt__judgement {
     double needed, available;     /* both 0: no number says it */
     double change_to;             /* the least right side that admits it; negative: no single change does */
     gsrt_dimension dimension;
-    gsrt_measure measure; /* of a limit */
-    double score;         /* feasible: larger is better */
+    double score; /* feasible: larger is better */
     gsrt_quantity objective;
     uint64_t engine_count;
     double fullness; /* the fullest memory over what it holds; 0: not known */
@@ -226,7 +227,8 @@ const char *gsrt__incapable(const gsrt__search *s, uint32_t class, uint32_t nume
 /* Judge a candidate; remember it when it is the best so far, or a close rival. false: the budget is used up (or no
  * memory), and nothing was judged. */
 bool gsrt__consider(gsrt__search *s, const gsrt__sketch *sketch, gsrt__judgement *out);
-/* Is a better than b? Feasible before infeasible; the score; fewer engines. */
+/* Is a better than b? Feasible before what only exceeds limits, and that before the rest; the score, or by how much;
+ * fewer engines. */
 bool gsrt__is_better(const gsrt__judgement *a, const gsrt__judgement *b);
 
 /* ---- search_work.c ---- */

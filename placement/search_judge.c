@@ -324,10 +324,14 @@ static double power_in(gsrt__search *s, const gsrt__sketch *sketch, const gsrt_d
 static void check_power(gsrt__search *s, const gsrt__sketch *sketch, const gsrt_deployment *d, gsrt__judgement *j)
 {
     for (uint32_t place = 0; place < s->fleet.place_count; place++) {
-        const gsrt_place *at = &s->fleet.places[place];
-        if (!at->power_budget.is_known && !at->cooling_budget.is_known)
+        const gsrt_place *at = &s->fleet.places[place], *stated = &s->problem->fleet->places[place];
+        bool is_expired = stated->power_budget.is_known != at->power_budget.is_known ||
+                          stated->cooling_budget.is_known != at->cooling_budget.is_known;
+        if (!stated->power_budget.is_known && !stated->cooling_budget.is_known)
             continue;
         double needed = power_in(s, sketch, d, place);
+        if (needed > 0 && is_expired)
+            fail(j, GSRT_REASON_UNKNOWN, "the power of a place, on this day", 0, 0, (gsrt_dimension){0}, -1);
         if (needed < 0) {
             fail(j, GSRT_REASON_UNKNOWN, "the power of an engine", 0, 0, (gsrt_dimension){0}, -1);
             continue;
@@ -365,12 +369,14 @@ static void check_ways(gsrt__search *s, const gsrt_deployment *d, gsrt__judgemen
         return;
     if (is_unknown)
         j->failure_count = 0; /* that is why it is unknown */
+    j->is_near = false;
     fail_at(j, reason, "a way to all that it must exchange with", pool, stage, member);
 }
 
 static void check_predictions(gsrt__search *s, const gsrt__sketch *sketch, const gsrt_cost *cost, gsrt__judgement *j)
 {
     const gsrt_objective *o = &s->problem->objective;
+    uint32_t limits = 0;
     j->objective = cost->values[o->measure][o->percentile];
     const gsrt_quantity *first = &cost->values[GSRT_MEASURE_TTFT][GSRT_PERCENTILE_50];
     bool is_never = s->problem->demand.arrival.is_known && first->is_known && first->value >= GSRT_COST_NEVER_S;
@@ -389,10 +395,14 @@ static void check_predictions(gsrt__search *s, const gsrt__sketch *sketch, const
         bool is_kept = gsrt_measure_is_maximised(limit->measure) ? value->value >= limit->bound.value
                                                                  : value->value <= limit->bound.value;
         if (!is_kept) {
-            j->measure = limit->measure;
+            double wanted = limit->bound.value,
+                   ratio = value->value > wanted ? value->value / wanted : wanted / value->value;
+            limits++;
+            j->violation += ratio - 1;
             fail(j, GSRT_REASON_LIMIT, word, value->value, limit->bound.value, limit->bound.dimension, value->value);
         }
     }
+    j->is_near = limits > 0 && limits == j->failure_count;
     j->score = gsrt_measure_is_maximised(o->measure) ? j->objective.value : -j->objective.value;
 }
 
@@ -488,7 +498,7 @@ bool gsrt__is_better(const gsrt__judgement *a, const gsrt__judgement *b)
     if (a->is_feasible != b->is_feasible)
         return a->is_feasible;
     if (!a->is_feasible)
-        return false;
+        return a->is_near && (!b->is_near || a->violation < b->violation);
     if (a->score != b->score)
         return a->score > b->score;
     return a->engine_count < b->engine_count;

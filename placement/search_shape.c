@@ -204,7 +204,7 @@ bool gsrt__fit_batch(gsrt__search *s, gsrt__sketch *sketch, uint32_t pool, gsrt_
         if (!gsrt__consider(s, sketch, &j))
             break;
         bool fits = j.is_feasible || strcmp(j.reason, GSRT_REASON_MEMORY) != 0;
-        if (fits && (gsrt__is_better(&j, out) || (!out->is_feasible && j.failure_count <= out->failure_count))) {
+        if (fits && gsrt__is_better(&j, out)) {
             *out = j;
             best = next;
         } else if (fits && high == 0 && next / 8 > best) {
