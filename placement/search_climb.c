@@ -22,6 +22,10 @@ typedef enum move_kind {
     MOVE_OVERLAP,
     MOVE_POWER_LESS,
     MOVE_POWER_MORE,
+    MOVE_WIDER, /* groups of one class: twice as many engines, as many stages or half of them */
+    MOVE_WIDER_SHORTER,
+    MOVE_NARROWER,
+    MOVE_NARROWER_LONGER,
     MOVE_FIXED_COUNT,
     /* then: each mode of a mixture of experts; each collective algorithm; each numeric choice; each boundary of stages
      * both ways; each share of a mixed stage both ways */
@@ -167,6 +171,54 @@ static uint32_t share_count(const gsrt__sketch_pool *pool)
     return count;
 }
 
+static gsrt__mode mode_of(const gsrt__sketch_stage *stage)
+{
+    if (stage->data_width > 1)
+        return stage->expert_width > 1 ? GSRT__MODE_DATA_EXPERT : GSRT__MODE_DATA;
+    return stage->expert_width > 1 ? GSRT__MODE_EXPERT : GSRT__MODE_TENSOR;
+}
+
+static bool set_shape(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, bool is_wider, bool is_other_length)
+{
+    gsrt__sketch_pool *pool = &sketch->pools[p];
+    const gsrt__sketch_stage *first = &pool->stages[0];
+    const gsrt__sketch_pool before = {.phases = pool->phases,
+                                      .replica_count = pool->replica_count,
+                                      .batch_max = pool->batch_max,
+                                      .prefill_tokens = pool->prefill_tokens,
+                                      .power_cap_w = pool->power_cap_w};
+    uint32_t width = gsrt__stage_width(first), stages = pool->stage_count;
+    bool overlaps = first->overlaps;
+    for (uint32_t i = 0; i < stages; i++)
+        if (pool->stages[i].member_count != 1 || pool->stages[i].members[0].class != first->members[0].class)
+            return false;
+    gsrt__shape shape = {.class = first->members[0].class,
+                         .width = is_wider ? width * 2 : width / 2,
+                         .stage_count = !is_other_length ? stages
+                                        : is_wider       ? (stages + 1) / 2
+                                                         : stages * 2,
+                         .mode = mode_of(first)};
+    if (shape.width == 0 || (uint64_t)shape.width * shape.stage_count > s->classes[shape.class].total ||
+        (is_wider && is_other_length && stages == 1))
+        return false;
+    gsrt_collective_algorithm now = first->algorithm;
+    shape.algorithm = shape.width > 1 && now != GSRT_ALGORITHM_NONE
+                          ? now
+                          : gsrt__first_algorithm(s, sketch->numeric, shape.class, shape.width);
+    if (!gsrt__shape_pool(s, sketch->numeric, &shape, pool))
+        return false;
+    uint32_t least = pool->batch_max;
+    pool->phases = before.phases;
+    pool->batch_max = before.batch_max > least ? before.batch_max : least;
+    pool->prefill_tokens = before.prefill_tokens;
+    pool->power_cap_w = before.power_cap_w;
+    for (uint32_t i = 0; i < pool->stage_count; i++)
+        pool->stages[i].overlaps = overlaps;
+    uint64_t most = s->problem->is_for_execution ? 1 : gsrt__replicas_max(s, sketch, p);
+    pool->replica_count = before.replica_count < most ? before.replica_count : most;
+    return most > 0;
+}
+
 static bool move_fixed(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, move_kind move)
 {
     gsrt__sketch_pool *pool = &sketch->pools[p];
@@ -190,6 +242,10 @@ static bool move_fixed(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, move_k
         return !s->problem->is_for_execution;
     case MOVE_POWER_LESS: return set_power(s, pool, 0.875);
     case MOVE_POWER_MORE: return set_power(s, pool, 1 / 0.875);
+    case MOVE_WIDER: return set_shape(s, sketch, p, true, false);
+    case MOVE_WIDER_SHORTER: return set_shape(s, sketch, p, true, true);
+    case MOVE_NARROWER: return set_shape(s, sketch, p, false, false);
+    case MOVE_NARROWER_LONGER: return set_shape(s, sketch, p, false, true);
     case MOVE_FIXED_COUNT: break;
     }
     return false;

@@ -154,7 +154,6 @@ static void try_stage(walk *w, uint32_t layer)
 static void walk_all(gsrt__search *s, bool is_smallest, bool ends_at_first)
 {
     walk w = {.s = s, .sketch = gsrt__sketch_room(s), .is_smallest = is_smallest, .ends_at_first = ends_at_first};
-    s->is_going_through = true;
     w.left = gsrt_arena_take(&s->arena, s->class_count, sizeof *w.left);
     if (w.sketch == NULL || w.left == NULL) {
         s->status = GSRT_ENOMEM;

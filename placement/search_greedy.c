@@ -89,14 +89,12 @@ void gsrt__search_greedy(gsrt__search *s)
             if (best == GSRT_NO_INDEX || gsrt__is_better(&judgements[c], &judgements[best]))
                 best = c;
         }
-        if (best == GSRT_NO_INDEX || (!judgements[best].is_feasible && !judgements[best].is_near))
+        if (best == GSRT_NO_INDEX || !judgements[best].is_feasible)
             continue;
         joined->pool_count = 1;
         joined->numeric = n;
         gsrt__sketch_pool_copy(&joined->pools[0], &pools[best]);
         gsrt__judgement j = judgements[best];
-        if (!j.is_feasible) /* only limits fail: climb until they are kept */
-            gsrt__climb(s, joined, &j);
         for (uint32_t c = 0; c < s->class_count; c++)
             if (c != best && judgements[c].is_feasible)
                 (void)gsrt__pools_join(s, joined, &j, &pools[c]);

@@ -163,7 +163,10 @@ typedef struct gsrt__search {
     gsrt__sketch probe;   /* scratch */
     gsrt__sketch **rooms; /* [room_count] sketches that nobody uses now */
     uint32_t room_count;
-    bool is_going_through; /* every candidate of a small instance */
+    uint64_t budget_now; /* evaluations until a plan was found: the rest is for other ways to find one */
+    bool has_near;       /* nothing feasible yet; this only exceeds limits */
+    gsrt__sketch near;
+    gsrt__judgement near_judgement;
     bool has_best;
     gsrt__sketch best;
     gsrt__judgement best_judgement;

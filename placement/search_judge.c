@@ -506,13 +506,16 @@ bool gsrt__is_better(const gsrt__judgement *a, const gsrt__judgement *b)
 
 bool gsrt__consider(gsrt__search *s, const gsrt__sketch *sketch, gsrt__judgement *out)
 {
-    /* half of the budget is for going through a small instance, where nothing else finds a plan */
-    bool is_half = s->is_small && !s->has_best && !s->is_going_through;
-    if (s->evaluation_count >= s->options->budget / (is_half ? 2 : 1) || s->status != GSRT_OK)
+    if (s->evaluation_count >= (s->has_best ? s->options->budget : s->budget_now) || s->status != GSRT_OK)
         return false;
     judge(s, sketch, out);
     if (s->status != GSRT_OK)
         return false;
+    if (out->is_near && !s->has_best && (!s->has_near || gsrt__is_better(out, &s->near_judgement))) {
+        gsrt__sketch_copy(&s->near, sketch);
+        s->near_judgement = *out;
+        s->has_near = true;
+    }
     if (out->is_feasible && (!s->has_best || gsrt__is_better(out, &s->best_judgement))) {
         if (s->has_best)
             gsrt__rival_note(s, &s->best, &s->best_judgement);

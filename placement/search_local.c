@@ -33,38 +33,13 @@ static bool is_close_enough(const gsrt__judgement *a, const gsrt__judgement *b, 
     return a->is_feasible && a->score >= b->score - margin * size;
 }
 
-/* Structure: halve or double the width of all groups of a pool, with twice or half the stages; or drop a pool. */
-static bool restructure(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, uint64_t draw)
+static bool drop_pool(gsrt__sketch *sketch, uint32_t p)
 {
-    gsrt__sketch_pool *pool = &sketch->pools[p];
-    if (draw % 4 == 3 && sketch->pool_count > 1 && pool->phases == (GSRT_PHASE_PREFILL | GSRT_PHASE_DECODE)) {
-        gsrt__sketch_pool_copy(pool, &sketch->pools[sketch->pool_count - 1]);
-        sketch->pool_count--;
-        return true;
-    }
-    const gsrt__sketch_stage *first = &pool->stages[0];
-    uint32_t width = gsrt__stage_width(first), stages = pool->stage_count, batch = pool->batch_max;
-    for (uint32_t i = 0; i < stages; i++)
-        if (pool->stages[i].member_count != 1 || pool->stages[i].members[0].class != first->members[0].class)
-            return false;
-    bool is_wider = draw % 2 == 0;
-    gsrt__shape shape = {.class = first->members[0].class,
-                         .width = is_wider ? width * 2 : width / 2,
-                         .stage_count = draw % 4 == 2 ? stages
-                                        : is_wider    ? (stages + 1) / 2
-                                                      : stages * 2};
-    if (shape.width == 0 || (uint64_t)shape.width * shape.stage_count > s->classes[shape.class].total)
+    if (sketch->pool_count < 2 || sketch->pools[p].phases != (GSRT_PHASE_PREFILL | GSRT_PHASE_DECODE))
         return false;
-    shape.algorithm = gsrt__first_algorithm(s, sketch->numeric, shape.class, shape.width);
-    uint32_t phases = pool->phases, chunk = pool->prefill_tokens;
-    if (!gsrt__shape_pool(s, sketch->numeric, &shape, pool))
-        return false;
-    pool->phases = phases;
-    pool->prefill_tokens = chunk;
-    pool->batch_max = batch;
-    uint64_t most = s->problem->is_for_execution ? 1 : gsrt__replicas_max(s, sketch, p);
-    pool->replica_count = most;
-    return most > 0;
+    gsrt__sketch_pool_copy(&sketch->pools[p], &sketch->pools[sketch->pool_count - 1]);
+    sketch->pool_count--;
+    return true;
 }
 
 static bool walk(gsrt__search *s, gsrt__sketch *at, gsrt__judgement *j, gsrt__sketch *next, uint64_t *counter)
@@ -73,11 +48,10 @@ static bool walk(gsrt__search *s, gsrt__sketch *at, gsrt__judgement *j, gsrt__sk
         gsrt__judgement found;
         uint32_t pool = (uint32_t)drawn(s, counter, at->pool_count);
         uint32_t count = move_count(s, next, at, pool);
-        uint64_t draw = drawn(s, counter, (uint64_t)count + 4);
+        uint64_t draw = drawn(s, counter, (uint64_t)count + 1);
         bool is_last;
         gsrt__sketch_copy(next, at);
-        bool is_moved = draw < count ? gsrt__move(s, next, pool, (uint32_t)draw, &is_last)
-                                     : restructure(s, next, pool, draw - count);
+        bool is_moved = draw < count ? gsrt__move(s, next, pool, (uint32_t)draw, &is_last) : drop_pool(next, pool);
         if (!is_moved)
             continue;
         if (!gsrt__consider(s, next, &found))
