@@ -113,21 +113,24 @@ static gsrt_status unsupported(const gsrt__search *s, const char *name, gsrt_dia
                          s->layer_count);
 }
 
-/* Where the policy found nothing: from what only exceeds limits; by dynamic programming; through a small instance. */
-static void find_any(gsrt__search *s, uint64_t budget)
+/* Where the policy found nothing: from what only exceeds limits; else by dynamic programming; through a small instance.
+ */
+static void find_any(gsrt__search *s, const policy *chosen)
 {
-    s->budget_now = budget / 4 * 3;
     gsrt__sketch *from = gsrt__sketch_room(s);
+    s->budget_now = s->options->budget / 4 * 3;
     if (from != NULL && s->has_near) {
         gsrt__judgement j = s->near_judgement;
         gsrt__sketch_copy(from, &s->near);
         gsrt__climb(s, from, &j);
     }
-    s->budget_now = budget;
+    if (!s->has_near && s->is_small && s->status == GSRT_OK)
+        gsrt__search_any(s);
+    s->budget_now = s->options->budget;
+    if (!s->has_best && chosen->run == gsrt__search_greedy && s->status == GSRT_OK)
+        gsrt__search_dp(s);
     if (!s->has_best && s->is_small && s->status == GSRT_OK)
         gsrt__search_any(s);
-    if (!s->has_best && !s->is_small && s->status == GSRT_OK)
-        gsrt__search_dp(s);
 }
 
 static gsrt_status run(gsrt__search *s, const policy *chosen, gsrt_search_result *result)
@@ -140,7 +143,7 @@ static gsrt_status run(gsrt__search *s, const policy *chosen, gsrt_search_result
         s->budget_now = chosen->is_for_small ? budget : budget / 2;
         chosen->run(s);
         if (!s->has_best && !chosen->is_for_small && s->status == GSRT_OK)
-            find_any(s, budget);
+            find_any(s, chosen);
         status = s->status;
     }
     return status == GSRT_OK ? report(s, result) : status;
