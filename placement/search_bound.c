@@ -60,7 +60,7 @@ gsrt_status gsrt__rates_find(gsrt__search *s)
 /* Sequences that all memories together could keep, were the weights there once. */
 static double batch_at_most(const gsrt__search *s, const gsrt__numeric *n)
 {
-    double room = -gsrt__weight_bytes(&n->embed) - gsrt__weight_bytes(&n->output), each = 0;
+    double room = -gsrt__weight_bytes(&n->output), each = 0; /* the table of embed may be the same as the output's */
     for (uint32_t l = 0; l < s->layer_count; l++) {
         room -= gsrt__weight_bytes(&n->layers[l]);
         each += n->layers[l].state_bytes * gsrt__state_positions(&n->layers[l], s->context_max);
