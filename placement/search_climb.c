@@ -26,6 +26,9 @@ typedef enum move_kind {
     MOVE_WIDER_SHORTER,
     MOVE_NARROWER,
     MOVE_NARROWER_LONGER,
+    MOVE_LONGER, /* one stage more, of the same width */
+    MOVE_SHORTER,
+    MOVE_OTHER_CLASS, /* the next one of the fleet */
     MOVE_FIXED_COUNT,
     /* then: each mode of a mixture of experts; each collective algorithm; each numeric choice; each boundary of stages
      * both ways; each share of a mixed stage both ways */
@@ -178,7 +181,8 @@ static gsrt__mode mode_of(const gsrt__sketch_stage *stage)
     return stage->expert_width > 1 ? GSRT__MODE_EXPERT : GSRT__MODE_TENSOR;
 }
 
-static bool set_shape(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, bool is_wider, bool is_other_length)
+/* Another shape of a pool of one class; what is not of the shape stays. */
+static bool set_shape(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, move_kind move)
 {
     gsrt__sketch_pool *pool = &sketch->pools[p];
     const gsrt__sketch_stage *first = &pool->stages[0];
@@ -192,14 +196,26 @@ static bool set_shape(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, bool is
     for (uint32_t i = 0; i < stages; i++)
         if (pool->stages[i].member_count != 1 || pool->stages[i].members[0].class != first->members[0].class)
             return false;
-    gsrt__shape shape = {.class = first->members[0].class,
-                         .width = is_wider ? width * 2 : width / 2,
-                         .stage_count = !is_other_length ? stages
-                                        : is_wider       ? (stages + 1) / 2
-                                                         : stages * 2,
-                         .mode = mode_of(first)};
-    if (shape.width == 0 || (uint64_t)shape.width * shape.stage_count > s->classes[shape.class].total ||
-        (is_wider && is_other_length && stages == 1))
+    gsrt__shape shape = {
+        .class = first->members[0].class, .width = width, .stage_count = stages, .mode = mode_of(first)};
+    bool is_wider = move == MOVE_WIDER || move == MOVE_WIDER_SHORTER;
+    if (is_wider)
+        shape.width = width * 2;
+    if (move == MOVE_NARROWER || move == MOVE_NARROWER_LONGER)
+        shape.width = width / 2;
+    if (move == MOVE_WIDER_SHORTER)
+        shape.stage_count = stages > 1 ? (stages + 1) / 2 : 0;
+    if (move == MOVE_NARROWER_LONGER)
+        shape.stage_count = stages * 2;
+    if (move == MOVE_LONGER || move == MOVE_SHORTER)
+        shape.stage_count = move == MOVE_LONGER ? stages + 1 : stages - 1;
+    if (move == MOVE_OTHER_CLASS)
+        shape.class = (shape.class + 1) % s->class_count;
+    bool is_usable = s->classes[shape.class].barred == NULL &&
+                     gsrt__incapable(s, shape.class, sketch->numeric) == NULL &&
+                     (move != MOVE_OTHER_CLASS || s->class_count > 1);
+    if (shape.width == 0 || shape.stage_count == 0 || !is_usable ||
+        (uint64_t)shape.width * shape.stage_count > s->classes[shape.class].total)
         return false;
     gsrt_collective_algorithm now = first->algorithm;
     shape.algorithm = shape.width > 1 && now != GSRT_ALGORITHM_NONE
@@ -242,10 +258,13 @@ static bool move_fixed(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, move_k
         return !s->problem->is_for_execution;
     case MOVE_POWER_LESS: return set_power(s, pool, 0.875);
     case MOVE_POWER_MORE: return set_power(s, pool, 1 / 0.875);
-    case MOVE_WIDER: return set_shape(s, sketch, p, true, false);
-    case MOVE_WIDER_SHORTER: return set_shape(s, sketch, p, true, true);
-    case MOVE_NARROWER: return set_shape(s, sketch, p, false, false);
-    case MOVE_NARROWER_LONGER: return set_shape(s, sketch, p, false, true);
+    case MOVE_WIDER:
+    case MOVE_WIDER_SHORTER:
+    case MOVE_NARROWER:
+    case MOVE_NARROWER_LONGER:
+    case MOVE_LONGER:
+    case MOVE_SHORTER:
+    case MOVE_OTHER_CLASS: return set_shape(s, sketch, p, move);
     case MOVE_FIXED_COUNT: break;
     }
     return false;

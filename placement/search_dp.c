@@ -196,9 +196,19 @@ void gsrt__search_dp(gsrt__search *s)
     gsrt__sketch *room = gsrt__sketch_room(s);
     if (room == NULL)
         return;
-    for (uint32_t n = 0; n < s->numeric_count && s->status == GSRT_OK; n++)
-        if (!s->numerics[n].is_refused)
-            try_numeric(s, n, room);
+    uint64_t end = s->budget_now;
+    uint32_t left = 0;
+    for (uint32_t n = 0; n < s->numeric_count; n++)
+        left += s->numerics[n].is_refused ? 0 : 1;
+    for (uint32_t n = 0; n < s->numeric_count && s->status == GSRT_OK; n++) {
+        if (s->numerics[n].is_refused)
+            continue;
+        /* until a plan was found, each has its part of the budget */
+        s->budget_now = s->evaluation_count < end ? s->evaluation_count + (end - s->evaluation_count) / left : end;
+        left--;
+        try_numeric(s, n, room);
+    }
+    s->budget_now = end;
     gsrt__judgement j = s->best_judgement;
     if (s->has_best) {
         gsrt__sketch_copy(room, &s->best);
