@@ -124,6 +124,8 @@ static void find_any(gsrt__search *s, const policy *chosen)
         gsrt__sketch_copy(from, &s->near);
         gsrt__climb(s, from, &j);
     }
+    if (!s->has_best && s->has_near)
+        gsrt__climb_rivals(s, GSRT_REASON_LIMIT);
     if (!s->has_near && s->is_small && s->status == GSRT_OK)
         gsrt__search_any(s);
     s->budget_now = s->options->budget;

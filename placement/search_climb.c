@@ -329,13 +329,13 @@ void gsrt__climb(gsrt__search *s, gsrt__sketch *sketch, gsrt__judgement *j)
     gsrt__sketch_give_back(s, tried);
 }
 
-void gsrt__climb_rivals(gsrt__search *s)
+void gsrt__climb_rivals(gsrt__search *s, const char *reason)
 {
     gsrt__sketch *starts[GSRT__STARTS_MAX];
     gsrt__judgement judgements[GSRT__STARTS_MAX];
     uint32_t count = 0, most = s->is_small ? GSRT__STARTS_MAX : GSRT__STARTS_MAX / 4;
-    while (count < most && gsrt__rival_worse(s, count) != NULL) {
-        const gsrt__rival *rival = gsrt__rival_worse(s, count);
+    while (count < most && gsrt__rival_of(s, reason, count) != NULL) {
+        const gsrt__rival *rival = gsrt__rival_of(s, reason, count);
         starts[count] = gsrt__sketch_room(s);
         if (starts[count] == NULL)
             return;

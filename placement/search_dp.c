@@ -213,7 +213,7 @@ void gsrt__search_dp(gsrt__search *s)
     if (s->has_best) {
         gsrt__sketch_copy(room, &s->best);
         gsrt__climb(s, room, &j);
-        gsrt__climb_rivals(s);
+        gsrt__climb_rivals(s, GSRT_REASON_WORSE);
     }
     gsrt__sketch_give_back(s, room);
 }

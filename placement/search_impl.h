@@ -298,8 +298,8 @@ uint32_t gsrt__batch_on_lattice(const gsrt__search *s, uint64_t batch);
 
 /* Change one thing after the other as long as that is better. *sketch and *j: from where; then the top. */
 void gsrt__climb(gsrt__search *s, gsrt__sketch *sketch, gsrt__judgement *j);
-/* Climb from the closest feasible rivals: another start may lead higher. */
-void gsrt__climb_rivals(gsrt__search *s);
+/* Climb from the closest rivals of a reason: another start may lead higher. */
+void gsrt__climb_rivals(gsrt__search *s, const char *reason);
 /* Moves of one pool, numbered from 0; false: there is no such move, *sketch is as it was. Past the last: *out_is_last.
  */
 bool gsrt__move(gsrt__search *s, gsrt__sketch *sketch, uint32_t pool, uint32_t move, bool *out_is_last);
@@ -343,8 +343,8 @@ void gsrt__search_milp(gsrt__search *s);
 GSRT_MUST_CHECK gsrt_status gsrt__rivals_init(gsrt__search *s);
 void gsrt__rivals_fini(gsrt__search *s);
 void gsrt__rival_note(gsrt__search *s, const gsrt__sketch *sketch, const gsrt__judgement *judgement);
-/* The feasible rivals, the best first; NULL past the last. */
-const gsrt__rival *gsrt__rival_worse(const gsrt__search *s, uint32_t index);
+/* The rivals of a reason, the closest first; NULL past the last. */
+const gsrt__rival *gsrt__rival_of(const gsrt__search *s, const char *reason, uint32_t index);
 /* The rivals of the result, with their texts. */
 GSRT_MUST_CHECK gsrt_status gsrt__rivals_report(gsrt__search *s, gsrt_search_result *result);
 

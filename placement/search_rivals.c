@@ -112,9 +112,9 @@ void gsrt__rival_note(gsrt__search *s, const gsrt__sketch *sketch, const gsrt__j
     list[at] = rival;
 }
 
-const gsrt__rival *gsrt__rival_worse(const gsrt__search *s, uint32_t index)
+const gsrt__rival *gsrt__rival_of(const gsrt__search *s, const char *reason, uint32_t index)
 {
-    uint32_t r = reason_index(GSRT_REASON_WORSE);
+    uint32_t r = reason_index(reason);
     return index < s->rival_counts[r] ? &s->rivals[(size_t)r * GSRT__RIVALS_MAX + index] : NULL;
 }
 
