@@ -4,7 +4,8 @@
  * request's round trip that it spends on this node says how many are there at a time; the profiles say how long a layer
  * takes for their prompts and decoded tokens. The round trip depends on the speed of all machines of the cluster, which
  * Helix settles in ten rounds. Requests have 750 tokens in and 240 out. Any thread.
- * Source: Thesys-lab/Helix-ASPLOS25, simulator/model_manager (Apache-2.0), at the commit of ../shared/data.
+ * Source: Thesys-lab/Helix-ASPLOS25, simulator/model_manager (Apache-2.0); as a public fork of it
+ * (xogusrns123/Helix-ASPLOS25) has them.
  */
 #ifndef GSRT_BENCH_HELIX_MODEL_H
 #define GSRT_BENCH_HELIX_MODEL_H
