@@ -137,12 +137,12 @@ static void find_any(gsrt__search *s, const policy *chosen)
 
 static gsrt_status run(gsrt__search *s, const policy *chosen, gsrt_search_result *result)
 {
+    uint64_t budget = s->options->budget;
+    s->budget_now = chosen->is_for_small ? budget : budget / 2; /* what the contract refuses is considered in there */
     gsrt_status status = prepare(s);
     if (status == GSRT_OK && chosen->is_for_small && !s->is_small)
         status = unsupported(s, chosen->name, s->diag);
     if (status == GSRT_OK) {
-        uint64_t budget = s->options->budget;
-        s->budget_now = chosen->is_for_small ? budget : budget / 2;
         chosen->run(s);
         if (!s->has_best && !chosen->is_for_small && s->status == GSRT_OK)
             find_any(s, chosen);
