@@ -255,11 +255,12 @@ def check_incidents(run, faults, is_hit):
             fault, incident = match[2:]
             demand(fault["view"] > 0 or fault["token"] > 0, f"rank {rank} was hit before the first token")
             demand(incident["state"] == "recovered", f"no token came after rank {rank} was hit: {incident['state']}")
-    extra = [e[:2] for e in found]
     # on a loaded machine somebody may be taken for dead, and is ended; nobody dies by himself, but for who hears no more
     deaf = {int(rank) for rank in re.findall(r"rank (\d+) starts again: a process that died left", run.stderr())}
-    demand(all(kind in ("stopped", "link", "partition") or (kind == "killed" and rank in deaf) for rank, kind in extra),
-           f"nobody had ordered {extra}")
+    for rank, kind, fault, _ in found:
+        is_taken_for_dead = kind in ("stopped", "link", "partition") or (kind == "unknown" and fault["proof"] == "ended")
+        demand(is_taken_for_dead or (kind == "killed" and rank in deaf), f"nobody had ordered that rank {rank} is {kind}")
+    extra = [e[:2] for e in found]
     return extra
 
 
