@@ -55,13 +55,16 @@ static const uint8_t one_group[GSRT_RANK_COUNT_MAX] = {1, 0, 0, 1};
 
 static gsrt_fault partition_at(const uint8_t *sides, uint32_t epoch)
 {
-    return (gsrt_fault){
-        .kind = GSRT_FAULT_PARTITION, .sides = sides, .duration_ns = 1, .when = {GSRT_MOMENT_VIEW, .epoch = epoch}};
+    return (gsrt_fault){.kind = GSRT_FAULT_PARTITION,
+                        .sides = sides,
+                        .duration_ns = 1,
+                        .when = {.kind = GSRT_MOMENT_VIEW, .epoch = epoch}};
 }
 
 static gsrt_fault slow_by(double factor)
 {
-    return (gsrt_fault){.kind = GSRT_FAULT_SLOW, .factor = factor, .duration_ns = 1, .when = {GSRT_MOMENT_TIME}};
+    return (gsrt_fault){
+        .kind = GSRT_FAULT_SLOW, .factor = factor, .duration_ns = 1, .when = {.kind = GSRT_MOMENT_TIME}};
 }
 
 START_TEST(tokens)
