@@ -28,7 +28,7 @@ typedef enum move_kind {
     MOVE_NARROWER_LONGER,
     MOVE_LONGER, /* one stage more, of the same width */
     MOVE_SHORTER,
-    MOVE_OTHER_CLASS, /* the next one of the fleet */
+    MOVE_OTHER_CLASS, /* the next one of the fleet; only until a plan was found: each class is climbed for itself */
     MOVE_FIXED_COUNT,
     /* then: each mode of a mixture of experts; each collective algorithm; each numeric choice; each boundary of stages
      * both ways; each share of a mixed stage both ways */
@@ -213,7 +213,7 @@ static bool set_shape(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, move_ki
         shape.class = (shape.class + 1) % s->class_count;
     bool is_usable = s->classes[shape.class].barred == NULL &&
                      gsrt__incapable(s, shape.class, sketch->numeric) == NULL &&
-                     (move != MOVE_OTHER_CLASS || s->class_count > 1);
+                     (move != MOVE_OTHER_CLASS || (s->class_count > 1 && !s->has_best));
     if (shape.width == 0 || shape.stage_count == 0 || !is_usable ||
         (uint64_t)shape.width * shape.stage_count > s->classes[shape.class].total)
         return false;
