@@ -2,15 +2,15 @@
  * rules trust? Routes are the cost model's. Asked in a fleet that has only such links; if there is no way, once more in
  * one that has those that are not trusted, too, to say which rule it was.
  *
- * All pairs of small groups; of large ones, the first and the last instance with all: instances of a part are alike, so
- * that what lies between is joined in the same way.
+ * All pairs of small fleets; of large ones, the first and the last instance: instances of a part are alike, so that
+ * what lies between is joined in the same way.
  */
 #include <string.h>
 
 #include "placement/cost_impl.h"
 #include "placement/search_impl.h"
 
-enum { ALL_PAIRS_MAX = 8, ALL_REPLICAS_MAX = 8 };
+enum { ALL_PAIRS_MAX = 8, ALL_REPLICAS_MAX = 8, SMALL_PART_MAX = 16 };
 
 static bool is_passable(const gsrt__search *s, const gsrt_link *link, bool any_trust)
 {
@@ -71,19 +71,21 @@ static void ask_pair(asking *a, const gsrt_deployment_members *from, uint32_t i,
     a->is_joined = reach.latency.quantity.is_known;
 }
 
-/* Each member of one stage to each of another (or of the same). */
+/* Each member of one stage to each of another (or of the same): all pairs in small fleets, in large ones their ends. */
 static void ask_stages(asking *a, const gsrt_deployment_stage *from, const gsrt_deployment_stage *to)
 {
     for (uint32_t m = 0; m < from->member_count; m++)
         for (uint32_t n = 0; n < to->member_count && a->is_joined; n++) {
             const gsrt_deployment_members *left = &from->members[m], *right = &to->members[n];
-            bool is_small = left->instance_count <= ALL_PAIRS_MAX && right->instance_count <= ALL_PAIRS_MAX;
+            const gsrt_part *parts = a->walk.fleet->parts;
+            bool is_small = left->instance_count <= ALL_PAIRS_MAX && right->instance_count <= ALL_PAIRS_MAX &&
+                            parts[left->part].total <= SMALL_PART_MAX && parts[right->part].total <= SMALL_PART_MAX;
+            uint32_t left_step = is_small || left->instance_count < 2 ? 1 : left->instance_count - 1;
+            uint32_t right_step = is_small || right->instance_count < 2 ? 1 : right->instance_count - 1;
             a->member = m;
-            for (uint32_t i = 0; i < left->instance_count; i += is_small ? 1 : left->instance_count - 1)
-                for (uint32_t k = 0; k < right->instance_count && a->is_joined; k++)
+            for (uint32_t i = 0; i < left->instance_count; i += left_step)
+                for (uint32_t k = 0; k < right->instance_count && a->is_joined; k += right_step)
                     ask_pair(a, left, i, right, k);
-            for (uint32_t i = 0; i < left->instance_count && !is_small && a->is_joined; i++)
-                ask_pair(a, left, i, right, 0);
         }
 }
 
