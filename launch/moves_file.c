@@ -82,7 +82,7 @@ gsrt_status gsrt_move_read_line(gsrt_span line, gsrt_report_move *out, gsrt_diag
 gsrt_status gsrt_move_parse_order(gsrt_span bytes, const char *file, gsrt_move *out, gsrt_diag *diag)
 {
     json_t *o;
-    gsrt_move order;
+    gsrt_move order = {0};
     gsrt_status status = gsrt_json_parse(bytes, file, &o, diag);
     if (status != GSRT_OK)
         return status;

@@ -303,6 +303,8 @@ static bool is_usable(gsrt_isa isa)
 /* The thread sanitizer looks at what threads do to each other, and makes everything a hundred times as slow. */
 #ifdef __SANITIZE_THREAD__
 enum { IS_FOR_RACES = 1, THREADS_FIRST = 2, THREADS_LAST = 3 };
+#elif defined(__SANITIZE_ADDRESS__)
+enum { IS_FOR_RACES = 0, THREADS_FIRST = 2, THREADS_LAST = 3 };
 #else
 enum { IS_FOR_RACES = 0, THREADS_FIRST = 1, THREADS_LAST = 4 };
 #endif

@@ -1,8 +1,8 @@
 """Moves: a region goes to another rank in the middle of the answer, which stays the same to the last bit; nothing is computed
 again for it, and a failure in the middle of it is recovered like any other.
 
-    move.py                the drills
-    move.py --only REGEX   those whose name matches; --keep: leave the run directories
+    move.py                the most telling drills
+    move.py --all          all of them; --only REGEX: those whose name matches; --keep: leave the run directories
 
 What must be true after each of them stands in drill.py.
 """
@@ -24,8 +24,8 @@ SLOWLY = f"time_scale: 20, devices: [{{rank: 2, profile: {json.dumps(PROFILE)}}}
 drills = []  # (name, keywords of Campaign.drill)
 
 
-def add(name, **what):
-    drills.append((name, what))
+def add(name, is_telling=False, **what):
+    drills.append((name, is_telling, what))
 
 
 def move(stage, member, to, token):
@@ -80,7 +80,7 @@ def nothing_twice(check):
 
 
 DONE = (0, 1, 1, 3, "done")
-add("a member of a group", moves=[move(0, 1, 3, 40)], also=nothing_twice(moved(DONE)))
+add("a member of a group", True, moves=[move(0, 1, 3, 40)], also=nothing_twice(moved(DONE)))
 add("the last stage, to the leader's own rank after the leader's role has gone",
     moves=[move(0, 0, 3, 30), move(1, 0, 0, 60)],
     also=nothing_twice(moved((0, 0, 0, 3, "done"), (1, 0, 2, 0, "done"))))
@@ -89,7 +89,7 @@ add("there and back", moves=[move(0, 1, 3, 30), move(0, 1, 1, 60)],
 add("two at the same token", moves=[move(0, 1, 3, 40), move(1, 0, 1, 40)],
     also=nothing_twice(moved(DONE, (1, 0, 2, 1, "done"))))
 add("at the first token", moves=[move(0, 1, 3, 1)], also=nothing_twice(moved(DONE)))
-add("with snapshots", moves=[move(0, 1, 3, 40)], runtime="snapshot_tokens: 8", also=nothing_twice(moved(DONE)))
+add("with snapshots", True, moves=[move(0, 1, 3, 40)], runtime="snapshot_tokens: 8", also=nothing_twice(moved(DONE)))
 add("what was moved stays so after a failure", moves=[move(0, 1, 3, 30)], faults=[kill(2, "{request: 0, token: 60}")],
     expect=[(2, KILLED)], also=lambda run: demand(roles(run)[(0, 1)] == 3, f"the roles are {roles(run)}"))
 add("the leader that has moved something is killed", moves=[move(0, 1, 3, 30)],
@@ -98,7 +98,7 @@ add("the leader that has moved something is killed", moves=[move(0, 1, 3, 30)],
                             f"the roles are {roles(run)}, the moves {run.report()['moves']}"))
 
 
-add("what has moved has a second place there too", moves=[move(0, 1, 3, 30)],
+add("what has moved has a second place there too", True, moves=[move(0, 1, 3, 30)],
     faults=[kill(3, f"{{request: 0, token: {drill.LATE}}}")], expect=[(3, KILLED)], also=drill.restores)
 
 
@@ -109,11 +109,11 @@ def came_back(run):
            f"the way back: {back}, {roles(run)}")
 
 
-add("the way back is a move", healing="prefer: spare", faults=[kill(1, "{request: 0, token: 8}")], expect=[(1, KILLED)],
+add("the way back is a move", True, healing="prefer: spare", faults=[kill(1, "{request: 0, token: 8}")], expect=[(1, KILLED)],
     method="spare", fleet=SLOWLY, also=lambda run: (came_back(run), demand(run.report()["moves"], "nothing has moved back")))
 for rank, who in ((1, "the rank that is left"), (3, "the rank that takes it"), (2, "another rank"), (0, "the leader")):
     # at the same token: the move has begun, and cannot have ended before the fault is done
-    add(f"{who} is killed in the middle of it", moves=[move(0, 1, 3, 40)], faults=[kill(rank, "{request: 0, token: 40}")],
+    add(f"{who} is killed in the middle of it", rank in (0, 3), moves=[move(0, 1, 3, 40)], faults=[kill(rank, "{request: 0, token: 40}")],
         expect=[(rank, KILLED)])
 add("a rank that took a role after a failure is no target", moves=[move(1, 0, 3, 60)], healing="restarts: 0",
     faults=[kill(1, "{request: 0, token: 30}")], expect=[(1, KILLED)], method="spare",
@@ -143,22 +143,23 @@ def after_its_end(run):
     demand(not os.path.exists(os.path.join(run.out, "move")), "an order was left behind")
 
 
-add("ordered from outside", act=from_outside, also=after_its_end, # a device that takes its time, so that there is some
+add("ordered from outside", True, act=from_outside, also=after_its_end, # a device that takes its time, so that there is some
     fleet=SLOWLY)
-add("in the twin", moves=[move(0, 1, 3, 40), move(1, 0, 1, 40)], launcher=[os.path.join(BUILD, "gsrt"), "twin"],
+add("in the twin", True, moves=[move(0, 1, 3, 40), move(1, 0, 1, 40)], launcher=[os.path.join(BUILD, "gsrt"), "twin"],
     also=nothing_twice(moved(DONE, (1, 0, 2, 1, "done"))))
-add("in the twin, and the rank that takes it is killed", moves=[move(0, 1, 3, 40)],
+add("in the twin, and the rank that takes it is killed", True, moves=[move(0, 1, 3, 40)],
     faults=[kill(3, "{request: 0, token: 40}")], launcher=[os.path.join(BUILD, "gsrt"), "twin"], expect=[(3, KILLED)])
 
 
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--only", default=None)
+    options.add_argument("--all", action="store_true")
     options.add_argument("--keep", action="store_true")
     options = options.parse_args()
     campaign = drill.Campaign(options.keep)
-    for name, what in drills:
-        if options.only is None or re.search(options.only, name):
+    for name, is_telling, what in drills:
+        if re.search(options.only, name) if options.only else is_telling or options.all:
             campaign.drill(name, **{"plan": PLAN, **what})
     return campaign.end()
 
