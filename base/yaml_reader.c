@@ -59,6 +59,20 @@ gsrt_status gsrt_yaml_refuse(gsrt_yaml_reader *reader, const gsrt_yaml_node *nod
     return refuse_at(reader, node, path_of(reader), "bad_value", what);
 }
 
+gsrt_status gsrt_yaml_refuse_key(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, const char *key,
+                                 const char *format, ...)
+{
+    char what[WHAT_BYTES_MAX];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    size_t mark = gsrt_yaml_path_enter(reader, key, 0);
+    gsrt_status status = refuse_at(reader, gsrt_yaml_find(node, key), path_of(reader), "bad_value", what);
+    gsrt_yaml_path_leave(reader, mark);
+    return status;
+}
+
 gsrt_status gsrt_yaml_refuse_as(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, const char *reason,
                                 const char *format, ...)
 {

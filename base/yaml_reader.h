@@ -93,6 +93,10 @@ gsrt_status gsrt_yaml_refuse(gsrt_yaml_reader *reader, const gsrt_yaml_node *nod
 gsrt_status gsrt_yaml_refuse_as(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, const char *reason,
                                 const char *format, ...) GSRT_PRINTF(4, 5);
 
+/* The same for the value of `key`, which the mapping `node` has, at its own place. */
+gsrt_status gsrt_yaml_refuse_key(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, const char *key,
+                                 const char *format, ...) GSRT_PRINTF(4, 5);
+
 /* "'5' (an integer)", "a list": what was found. Returns `room`. */
 const char *gsrt_yaml_found(const gsrt_yaml_node *node, char *room, size_t room_bytes);
 enum { GSRT_YAML_FOUND_BYTES_MAX = 128 };

@@ -1,22 +1,16 @@
 #include "launch/rank_device.h"
 
-/* What the scenario says about this rank's device; NULL: nothing. */
-static const gsrt_scenario_device *device_of(const gsrt_scenario *scenario, uint32_t rank)
-{
-    for (uint32_t i = 0; i < scenario->device_count; i++) {
-        if (scenario->devices[i].rank == rank)
-            return &scenario->devices[i];
-    }
-    return NULL;
-}
+#include "launch/plain_core.h"
 
-/* The twin's model of a device: what its profile declares, or a plain core of today. Invented numbers, said so in
- * docs/scenario.md: 20 GFLOP/s for f32 and f16, 40 for int8, 10 GB/s per core. */
+/* The twin's model of a device: what its profile declares, or a plain core of today. */
 static gsrt_device_model model_of(const gsrt_rank_device *r, uint32_t threads)
 {
     if (r->profile == NULL) {
         double n = threads;
-        return (gsrt_device_model){.flops_per_ns = {20 * n, 20 * n, 40 * n}, .bytes_per_ns = 10 * n, .launch_ns = 2000};
+        return (gsrt_device_model){.flops_per_ns = {GSRT_CORE_FLOPS_F32 * n / 1e9, GSRT_CORE_FLOPS_F16 * n / 1e9,
+                                                    GSRT_CORE_FLOPS_QUANTISED * n / 1e9},
+                                   .bytes_per_ns = GSRT_CORE_BANDWIDTH * n / 1e9,
+                                   .launch_ns = GSRT_CORE_LAUNCH_NS};
     }
     const gsrt_profile_declared *d = gsrt_profile_declared_of(r->profile);
     gsrt_device_model model = {.bytes_per_ns = d->memory_bandwidth.value / 1e9,
@@ -52,7 +46,7 @@ gsrt_status gsrt_rank_device_start(gsrt_rank_device *r, gsrt_node *node, const g
     uint32_t rank = gsrt_node_rank(node);
     if (r->actor != GSRT_NOBODY)
         return GSRT_OK;
-    const gsrt_scenario_device *declared = device_of(scenario, rank);
+    const gsrt_scenario_device *declared = gsrt_scenario_device_of(scenario, rank);
     uint32_t threads = declared != NULL && declared->thread_count > 0 ? declared->thread_count : scenario->thread_count;
     gsrt_status status = GSRT_OK;
     if (declared != NULL && declared->profile != NULL)

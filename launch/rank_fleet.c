@@ -1,5 +1,7 @@
 #include "launch/rank_fleet.h"
 
+#include "launch/plain_core.h"
+
 #include "backends/profile.h"
 #include "base/json.h"
 #include "base/limits.h"
@@ -10,20 +12,9 @@
 
 enum { NAME_BYTES = 48, FILE_COUNT = 1 };
 
-/* What is known of a core where nobody says: invented, as in the twin (launch/rank.c). */
-static const double core_flops[3] = {20e9, 20e9, 40e9};
-static const double core_bandwidth = 10e9, cpu_memory = 8589934592.0, cpu_launch_s = 2e-6;
+static const double core_flops[3] = {GSRT_CORE_FLOPS_F32, GSRT_CORE_FLOPS_F16, GSRT_CORE_FLOPS_QUANTISED};
 
 /* ---- ranks that are alike ---- */
-
-static const gsrt_scenario_device *device_of(const gsrt_scenario *scenario, uint32_t rank)
-{
-    for (uint32_t i = 0; i < scenario->device_count; i++) {
-        if (scenario->devices[i].rank == rank)
-            return &scenario->devices[i];
-    }
-    return NULL;
-}
 
 static bool is_same_quantity(const gsrt_quantity *a, const gsrt_quantity *b)
 {
@@ -33,7 +24,8 @@ static bool is_same_quantity(const gsrt_quantity *a, const gsrt_quantity *b)
 static bool is_same_device(const gsrt_scenario *scenario, uint32_t rank, uint32_t other_rank)
 {
     static const gsrt_scenario_device plain = {0};
-    const gsrt_scenario_device *a = device_of(scenario, rank), *b = device_of(scenario, other_rank);
+    const gsrt_scenario_device *a = gsrt_scenario_device_of(scenario, rank),
+                               *b = gsrt_scenario_device_of(scenario, other_rank);
     a = a == NULL ? &plain : a;
     b = b == NULL ? &plain : b;
     if ((a->profile == NULL) != (b->profile == NULL))
@@ -131,16 +123,16 @@ static gsrt_status put_cpu(gsrt_buffer *out, const gsrt_scenario *scenario, cons
     if (status == GSRT_OK)
         status = gsrt_buffer_print(out, "}\n    ");
     if (status == GSRT_OK)
-        status = put_cpu_value(out, "launch_overhead", NULL, cpu_launch_s, "s");
+        status = put_cpu_value(out, "launch_overhead", NULL, GSRT_CORE_LAUNCH_NS / 1e9, "s");
     if (status == GSRT_OK)
         status = gsrt_buffer_print(out, "\n    memory: [{tier: ddr, ");
     if (status == GSRT_OK)
-        status = put_cpu_value(out, "capacity", device == NULL ? NULL : &device->memory, cpu_memory, "B");
+        status = put_cpu_value(out, "capacity", device == NULL ? NULL : &device->memory, GSRT_CORE_MEMORY, "B");
     if (status == GSRT_OK)
         status = gsrt_buffer_print(out, ", ");
     if (status == GSRT_OK)
         status = put_cpu_value(out, "bandwidth", device == NULL ? NULL : &device->memory_bandwidth,
-                               core_bandwidth * threads, "B/s");
+                               GSRT_CORE_BANDWIDTH * threads, "B/s");
     return status == GSRT_OK ? gsrt_buffer_print(out, "}]\n") : status;
 }
 
@@ -195,7 +187,7 @@ static gsrt_status put_part(gsrt_buffer *out, const gsrt_scenario *scenario, uin
                             gsrt_diag *diag)
 {
     char name[NAME_BYTES];
-    const gsrt_scenario_device *device = device_of(scenario, rank);
+    const gsrt_scenario_device *device = gsrt_scenario_device_of(scenario, rank);
     gsrt_profile *profile = NULL;
     gsrt_status status = GSRT_OK;
     if (device != NULL && device->profile != NULL)

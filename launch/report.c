@@ -1,6 +1,7 @@
-/* Values are built with jansson in the order of docs/schemas/report.schema.json. A failed allocation yields a NULL
- * value, which the setters pass on: it is noticed once, at the end, in `tree`. */
+/* Values are built (launch/json_tree.h) in the order of docs/schemas/report.schema.json; that memory ran out is noticed
+ * once, at the end, in print_tree. */
 #include "launch/report.h"
+#include "launch/json_tree.h"
 #include "launch/predicted.h"
 
 #include "placement/fallback.h"
@@ -11,64 +12,20 @@
 
 #include <inttypes.h>
 
-/* An object under construction; `value` becomes NULL when memory runs out, and stays so. */
-typedef struct object {
-    json_t *value;
-} object;
-
-static object object_start(void)
-{
-    return (object){.value = json_object()};
-}
-
-/* Takes `value`. */
-static void set(object *o, const char *key, json_t *value)
-{
-    if (o->value == NULL) {
-        json_decref(value);
-        return;
-    }
-    if (value == NULL || json_object_set_new(o->value, key, value) != 0) {
-        json_decref(o->value);
-        o->value = NULL;
-    }
-}
-
-static void set_text(object *o, const char *key, const char *text)
-{
-    set(o, key, gsrt_json_text(text));
-}
-
-static void set_u64(object *o, const char *key, uint64_t number)
-{
-    set(o, key, gsrt_json_u64(number));
-}
-
 /* Rounded to a thousandth: what was measured is no more exact. Negative: unknown, null. */
-static void set_measured(object *o, const char *key, double number)
+static void set_measured(gsrt_tree *o, const char *key, double number)
 {
     if (number < 0)
-        set(o, key, json_null());
+        gsrt_tree_set(o, key, json_null());
     else
-        set(o, key, gsrt_json_real(number < 1e12 ? (double)(int64_t)(number * 1000 + 0.5) / 1000 : number));
-}
-
-/* Takes `item`; NULL in, or no memory: NULL out. */
-static json_t *append(json_t *array, json_t *item)
-{
-    if (array != NULL && json_array_append_new(array, item) == 0)
-        return array;
-    if (array == NULL)
-        json_decref(item);
-    json_decref(array);
-    return NULL;
+        gsrt_tree_set(o, key, gsrt_json_real(number < 1e12 ? (double)(int64_t)(number * 1000 + 0.5) / 1000 : number));
 }
 
 static json_t *numbers(const uint32_t *items, uint32_t count)
 {
     json_t *array = json_array();
     for (uint32_t i = 0; i < count && array != NULL; i++)
-        array = append(array, gsrt_json_u64(items[i]));
+        array = gsrt_tree_append(array, gsrt_json_u64(items[i]));
     return array;
 }
 
@@ -87,14 +44,14 @@ static json_t *stage_json(const gsrt_plan *plan, const gsrt_workload *workload, 
 {
     const gsrt_plan_stage *stage = &plan->stages[s];
     uint32_t layers[] = {stage->layer_first, stage->layer_last};
-    object o = object_start();
-    set(&o, "layers", numbers(layers, 2));
-    set(&o, "ranks", numbers(stage->ranks, stage->member_count));
-    set(&o, "split", numbers(stage->shares, stage->member_count));
+    gsrt_tree o = {.value = json_object()};
+    gsrt_tree_set(&o, "layers", numbers(layers, 2));
+    gsrt_tree_set(&o, "ranks", numbers(stage->ranks, stage->member_count));
+    gsrt_tree_set(&o, "split", numbers(stage->shares, stage->member_count));
     if (workload != NULL) {
-        set(&o, "heads", units_of(workload->head_count, stage));
+        gsrt_tree_set(&o, "heads", units_of(workload->head_count, stage));
         if (s + 1 == plan->stage_count)
-            set(&o, "vocab", units_of(workload->vocab_count, stage));
+            gsrt_tree_set(&o, "vocab", units_of(workload->vocab_count, stage));
     }
     return o.value;
 }
@@ -103,12 +60,12 @@ static json_t *plan_json(const gsrt_plan *plan, const gsrt_workload *workload)
 {
     json_t *stages = json_array();
     for (uint32_t s = 0; s < plan->stage_count && stages != NULL; s++)
-        stages = append(stages, stage_json(plan, workload, s));
-    object o = object_start();
-    set_text(&o, "schema", GSRT_PLAN_SCHEMA);
-    set(&o, "stages", stages);
-    set(&o, "spares", numbers(plan->spares, plan->spare_count));
-    set_text(&o, "exchange", gsrt_exchange_name(plan->exchange));
+        stages = gsrt_tree_append(stages, stage_json(plan, workload, s));
+    gsrt_tree o = {.value = json_object()};
+    gsrt_tree_text(&o, "schema", GSRT_PLAN_SCHEMA);
+    gsrt_tree_set(&o, "stages", stages);
+    gsrt_tree_set(&o, "spares", numbers(plan->spares, plan->spare_count));
+    gsrt_tree_text(&o, "exchange", gsrt_exchange_name(plan->exchange));
     return o.value;
 }
 
@@ -121,74 +78,74 @@ static bool is_verified(const gsrt_report_contract *contract)
 
 static json_t *contract_json(const gsrt_report_contract *contract)
 {
-    object o = object_start();
-    set_text(&o, "kind", contract->kind);
-    set(&o, "verified", json_boolean(is_verified(contract)));
-    set(&o, "kept", is_verified(contract) ? json_boolean(contract->different == 0) : json_null());
-    set_u64(&o, "compared", contract->compared);
-    set_u64(&o, "different", contract->different);
+    gsrt_tree o = {.value = json_object()};
+    gsrt_tree_text(&o, "kind", contract->kind);
+    gsrt_tree_set(&o, "verified", json_boolean(is_verified(contract)));
+    gsrt_tree_set(&o, "kept", is_verified(contract) ? json_boolean(contract->different == 0) : json_null());
+    gsrt_tree_u64(&o, "compared", contract->compared);
+    gsrt_tree_u64(&o, "different", contract->different);
     if (contract->different > 0) {
-        object first = object_start();
-        set_u64(&first, "request", contract->first_request);
-        set_u64(&first, "index", contract->first_index);
-        set(&o, "first_different", first.value);
+        gsrt_tree first = {.value = json_object()};
+        gsrt_tree_u64(&first, "request", contract->first_request);
+        gsrt_tree_u64(&first, "index", contract->first_index);
+        gsrt_tree_set(&o, "first_different", first.value);
     }
     return o.value;
 }
 
 static json_t *request_json(const gsrt_report_request *request, uint32_t number)
 {
-    object o = object_start();
-    set_u64(&o, "request", number);
-    set(&o, "prompt_tokens", numbers(request->prompt_tokens, request->prompt_token_count));
-    set(&o, "tokens", numbers(request->tokens, request->token_count));
-    set_text(&o, "text", request->text == NULL ? "" : request->text);
-    set_text(&o, "finish", request->finish);
+    gsrt_tree o = {.value = json_object()};
+    gsrt_tree_u64(&o, "request", number);
+    gsrt_tree_set(&o, "prompt_tokens", numbers(request->prompt_tokens, request->prompt_token_count));
+    gsrt_tree_set(&o, "tokens", numbers(request->tokens, request->token_count));
+    gsrt_tree_text(&o, "text", request->text == NULL ? "" : request->text);
+    gsrt_tree_text(&o, "finish", request->finish);
     if (request->error != NULL)
-        set_text(&o, "error", request->error);
+        gsrt_tree_text(&o, "error", request->error);
     set_measured(&o, "ttft_ms", request->ttft_ms);
     set_measured(&o, "decode_tokens_per_s", request->decode_tokens_per_s);
-    set_u64(&o, "prefix_tokens_reused", request->prefix_tokens_reused);
+    gsrt_tree_u64(&o, "prefix_tokens_reused", request->prefix_tokens_reused);
     return o.value;
 }
 
 static json_t *rank_json(const gsrt_report_rank *rank)
 {
-    object o = object_start();
-    set_u64(&o, "rank", rank->rank);
-    set_text(&o, "host", rank->host);
-    set(&o, "pid", json_integer(rank->pid));
-    set(&o, "stage", rank->has_role ? gsrt_json_u64(rank->stage) : json_null());
-    set(&o, "member", rank->has_role ? gsrt_json_u64(rank->member) : json_null());
-    set_text(&o, "isa", rank->isa);
-    set_u64(&o, "threads", rank->thread_count);
-    set_u64(&o, "weight_bytes_touched", rank->weight_bytes_touched);
-    set_u64(&o, "weight_bytes_share", rank->weight_bytes_share);
-    set_u64(&o, "weight_bytes_copies", rank->weight_bytes_copies);
-    set_u64(&o, "rows_per_step_max", rank->rows_per_step_max);
-    set_u64(&o, "rows_total", rank->rows_total);
-    set_u64(&o, "steps", rank->steps);
-    set_u64(&o, "gathered_bytes", rank->gathered_bytes);
-    set_u64(&o, "reduced_bytes", rank->reduced_bytes);
-    set_u64(&o, "packed_bytes", rank->packed_bytes);
-    set_u64(&o, "kv_streamed_bytes", rank->kv_streamed_bytes);
-    set_u64(&o, "kv_gathered_bytes", rank->kv_gathered_bytes);
-    set_u64(&o, "kv_held_bytes", rank->kv_held_bytes);
-    set_u64(&o, "kv_left_out", rank->kv_left_out);
+    gsrt_tree o = {.value = json_object()};
+    gsrt_tree_u64(&o, "rank", rank->rank);
+    gsrt_tree_text(&o, "host", rank->host);
+    gsrt_tree_set(&o, "pid", json_integer(rank->pid));
+    gsrt_tree_set(&o, "stage", rank->has_role ? gsrt_json_u64(rank->stage) : json_null());
+    gsrt_tree_set(&o, "member", rank->has_role ? gsrt_json_u64(rank->member) : json_null());
+    gsrt_tree_text(&o, "isa", rank->isa);
+    gsrt_tree_u64(&o, "threads", rank->thread_count);
+    gsrt_tree_u64(&o, "weight_bytes_touched", rank->weight_bytes_touched);
+    gsrt_tree_u64(&o, "weight_bytes_share", rank->weight_bytes_share);
+    gsrt_tree_u64(&o, "weight_bytes_copies", rank->weight_bytes_copies);
+    gsrt_tree_u64(&o, "rows_per_step_max", rank->rows_per_step_max);
+    gsrt_tree_u64(&o, "rows_total", rank->rows_total);
+    gsrt_tree_u64(&o, "steps", rank->steps);
+    gsrt_tree_u64(&o, "gathered_bytes", rank->gathered_bytes);
+    gsrt_tree_u64(&o, "reduced_bytes", rank->reduced_bytes);
+    gsrt_tree_u64(&o, "packed_bytes", rank->packed_bytes);
+    gsrt_tree_u64(&o, "kv_streamed_bytes", rank->kv_streamed_bytes);
+    gsrt_tree_u64(&o, "kv_gathered_bytes", rank->kv_gathered_bytes);
+    gsrt_tree_u64(&o, "kv_held_bytes", rank->kv_held_bytes);
+    gsrt_tree_u64(&o, "kv_left_out", rank->kv_left_out);
     set_measured(&o, "pack_ms", rank->pack_ms);
     set_measured(&o, "load_ms", rank->load_ms);
-    set_u64(&o, "messages_sent", rank->messages_sent);
-    set_u64(&o, "messages_received", rank->messages_received);
+    gsrt_tree_u64(&o, "messages_sent", rank->messages_sent);
+    gsrt_tree_u64(&o, "messages_received", rank->messages_received);
     return o.value;
 }
 
 static json_t *backend_json(const gsrt_report_backend *backend)
 {
-    object o = object_start();
-    set_u64(&o, "rank", backend->rank);
-    set_text(&o, "kind", backend->kind);
-    set_text(&o, "name", backend->name);
-    set(&o, "simulated", json_boolean(backend->is_simulated));
+    gsrt_tree o = {.value = json_object()};
+    gsrt_tree_u64(&o, "rank", backend->rank);
+    gsrt_tree_text(&o, "kind", backend->kind);
+    gsrt_tree_text(&o, "name", backend->name);
+    gsrt_tree_set(&o, "simulated", json_boolean(backend->is_simulated));
     set_measured(&o, "busy_ms", (double)backend->busy_ns / 1e6);
     if (backend->is_simulated) {
         set_measured(&o, "energy_j", backend->energy_j);
@@ -199,15 +156,15 @@ static json_t *backend_json(const gsrt_report_backend *backend)
 
 static json_t *failure_json(const gsrt_report_failure *failure)
 {
-    object o = object_start();
-    set_u64(&o, "incident", failure->incident);
-    set_text(&o, "kind", failure->kind);
-    set(&o, "ranks", numbers(failure->ranks, failure->rank_count));
+    gsrt_tree o = {.value = json_object()};
+    gsrt_tree_u64(&o, "incident", failure->incident);
+    gsrt_tree_text(&o, "kind", failure->kind);
+    gsrt_tree_set(&o, "ranks", numbers(failure->ranks, failure->rank_count));
     set_measured(&o, "detected_ms", failure->detected_ms);
     set_measured(&o, "recovered_ms", failure->recovered_ms);
-    set_u64(&o, "lost_tokens", failure->lost_tokens);
-    set_u64(&o, "recomputed_tokens", failure->recomputed_tokens);
-    set_text(&o, "method", failure->method);
+    gsrt_tree_u64(&o, "lost_tokens", failure->lost_tokens);
+    gsrt_tree_u64(&o, "recomputed_tokens", failure->recomputed_tokens);
+    gsrt_tree_text(&o, "method", failure->method);
     return o.value;
 }
 
@@ -223,34 +180,34 @@ const char *gsrt_move_outcome_name(gsrt_move_outcome outcome)
 
 static json_t *move_json(const gsrt_report_move *move)
 {
-    object o = object_start();
-    set_u64(&o, "stage", move->stage);
-    set_u64(&o, "member", move->member);
-    set_u64(&o, "from", move->from);
-    set_u64(&o, "to", move->to);
-    set_text(&o, "outcome", gsrt_move_outcome_name(move->outcome));
+    gsrt_tree o = {.value = json_object()};
+    gsrt_tree_u64(&o, "stage", move->stage);
+    gsrt_tree_u64(&o, "member", move->member);
+    gsrt_tree_u64(&o, "from", move->from);
+    gsrt_tree_u64(&o, "to", move->to);
+    gsrt_tree_text(&o, "outcome", gsrt_move_outcome_name(move->outcome));
     set_measured(&o, "pause_ms", move->pause_ms);
-    set_u64(&o, "bytes", move->bytes);
-    set_text(&o, "why", move->why[0] == 0 ? NULL : move->why);
+    gsrt_tree_u64(&o, "bytes", move->bytes);
+    gsrt_tree_text(&o, "why", move->why[0] == 0 ? NULL : move->why);
     return o.value;
 }
 
 static json_t *versions_json(const gsrt_report_versions *versions)
 {
-    object o = object_start();
-    set_text(&o, "gsrt", versions->gsrt);
-    set_text(&o, "numerics", versions->numerics);
-    set_text(&o, "git", versions->git);
-    set_text(&o, "ucx", versions->ucx);
-    set_text(&o, "mpi", versions->mpi);
-    set_text(&o, "compiler", versions->compiler);
+    gsrt_tree o = {.value = json_object()};
+    gsrt_tree_text(&o, "gsrt", versions->gsrt);
+    gsrt_tree_text(&o, "numerics", versions->numerics);
+    gsrt_tree_text(&o, "git", versions->git);
+    gsrt_tree_text(&o, "ucx", versions->ucx);
+    gsrt_tree_text(&o, "mpi", versions->mpi);
+    gsrt_tree_text(&o, "compiler", versions->compiler);
     return o.value;
 }
 
 static json_t *times_json(const gsrt_report_times *times)
 {
-    object o = object_start();
-    set_text(&o, "started", times->started);
+    gsrt_tree o = {.value = json_object()};
+    gsrt_tree_text(&o, "started", times->started);
     set_measured(&o, "load_ms", times->load_ms);
     set_measured(&o, "generate_ms", times->generate_ms);
     set_measured(&o, "verify_ms", times->verify_ms);
@@ -260,14 +217,14 @@ static json_t *times_json(const gsrt_report_times *times)
 
 static json_t *model_json(const gsrt_report *report)
 {
-    object o = object_start();
-    set_text(&o, "file", report->model_file);
-    set_text(&o, "hash", report->model_hash);
+    gsrt_tree o = {.value = json_object()};
+    gsrt_tree_text(&o, "file", report->model_file);
+    gsrt_tree_text(&o, "hash", report->model_hash);
     if (report->workload != NULL) {
-        set_text(&o, "name", report->workload->name);
-        set_text(&o, "architecture", report->workload->architecture);
-        set_u64(&o, "layers", report->workload->layer_count);
-        set_u64(&o, "parameters", report->workload->parameter_count);
+        gsrt_tree_text(&o, "name", report->workload->name);
+        gsrt_tree_text(&o, "architecture", report->workload->architecture);
+        gsrt_tree_u64(&o, "layers", report->workload->layer_count);
+        gsrt_tree_u64(&o, "parameters", report->workload->parameter_count);
     }
     return o.value;
 }
@@ -276,17 +233,17 @@ static json_t *snapshots_json(const gsrt_report_snapshots *snapshots)
 {
     json_t *refused = json_array();
     for (uint32_t i = 0; i < snapshots->refused_count; i++) {
-        object one = object_start();
-        set_u64(&one, "number", snapshots->refused[i].number);
-        set_text(&one, "why", snapshots->refused[i].why);
-        refused = append(refused, one.value);
+        gsrt_tree one = {.value = json_object()};
+        gsrt_tree_u64(&one, "number", snapshots->refused[i].number);
+        gsrt_tree_text(&one, "why", snapshots->refused[i].why);
+        refused = gsrt_tree_append(refused, one.value);
     }
-    object o = object_start();
-    set_u64(&o, "committed", snapshots->committed);
-    set_u64(&o, "failed", snapshots->failed);
-    set(&o, "restored", snapshots->restored == 0 ? json_null() : gsrt_json_u64(snapshots->restored));
-    set_u64(&o, "restored_positions", snapshots->restored_positions);
-    set(&o, "refused", refused);
+    gsrt_tree o = {.value = json_object()};
+    gsrt_tree_u64(&o, "committed", snapshots->committed);
+    gsrt_tree_u64(&o, "failed", snapshots->failed);
+    gsrt_tree_set(&o, "restored", snapshots->restored == 0 ? json_null() : gsrt_json_u64(snapshots->restored));
+    gsrt_tree_u64(&o, "restored_positions", snapshots->restored_positions);
+    gsrt_tree_set(&o, "refused", refused);
     return o.value;
 }
 
@@ -297,10 +254,10 @@ static json_t *replicas_json(const gsrt_report *report)
         streamed_bytes += report->ranks[i].kv_streamed_bytes;
         gathered_bytes += report->ranks[i].kv_gathered_bytes;
     }
-    object o = object_start();
-    set_u64(&o, "streamed_bytes", streamed_bytes);
-    set_u64(&o, "gathered_bytes", gathered_bytes);
-    set_u64(&o, "restored_positions", report->replicas->restored_positions);
+    gsrt_tree o = {.value = json_object()};
+    gsrt_tree_u64(&o, "streamed_bytes", streamed_bytes);
+    gsrt_tree_u64(&o, "gathered_bytes", gathered_bytes);
+    gsrt_tree_u64(&o, "restored_positions", report->replicas->restored_positions);
     return o.value;
 }
 
@@ -309,34 +266,34 @@ static json_t *report_json(const gsrt_report *report)
     json_t *requests = json_array(), *ranks = json_array(), *backends = json_array(), *failures = json_array();
     json_t *moves = json_array();
     for (uint32_t i = 0; i < report->request_count; i++)
-        requests = append(requests, request_json(&report->requests[i], i));
+        requests = gsrt_tree_append(requests, request_json(&report->requests[i], i));
     for (uint32_t i = 0; i < report->rank_count; i++)
-        ranks = append(ranks, rank_json(&report->ranks[i]));
+        ranks = gsrt_tree_append(ranks, rank_json(&report->ranks[i]));
     for (uint32_t i = 0; i < report->backend_count; i++)
-        backends = append(backends, backend_json(&report->backends[i]));
+        backends = gsrt_tree_append(backends, backend_json(&report->backends[i]));
     for (uint32_t i = 0; i < report->failure_count; i++)
-        failures = append(failures, failure_json(&report->failures[i]));
+        failures = gsrt_tree_append(failures, failure_json(&report->failures[i]));
     for (uint32_t i = 0; i < report->move_count; i++)
-        moves = append(moves, move_json(&report->moves[i]));
-    object o = object_start();
-    set_text(&o, "schema", GSRT_REPORT_SCHEMA);
-    set(&o, "exit", json_integer(report->exit_code));
-    set_text(&o, "name", report->name);
-    set_text(&o, "world", report->world);
-    set_text(&o, "error", report->error);
-    set(&o, "contract", contract_json(&report->contract));
-    set(&o, "requests", requests);
-    set(&o, "plan", report->plan == NULL ? json_null() : plan_json(report->plan, report->workload));
-    set(&o, "predicted", report->predicted == NULL ? json_null() : gsrt_predicted_json(report));
-    set(&o, "model", model_json(report));
-    set(&o, "ranks", ranks);
-    set(&o, "backends", backends);
-    set(&o, "failures", failures);
-    set(&o, "moves", moves);
-    set(&o, "snapshots", report->snapshots == NULL ? json_null() : snapshots_json(report->snapshots));
-    set(&o, "replicas", report->replicas == NULL ? json_null() : replicas_json(report));
-    set(&o, "versions", versions_json(&report->versions));
-    set(&o, "times", times_json(&report->times));
+        moves = gsrt_tree_append(moves, move_json(&report->moves[i]));
+    gsrt_tree o = {.value = json_object()};
+    gsrt_tree_text(&o, "schema", GSRT_REPORT_SCHEMA);
+    gsrt_tree_set(&o, "exit", json_integer(report->exit_code));
+    gsrt_tree_text(&o, "name", report->name);
+    gsrt_tree_text(&o, "world", report->world);
+    gsrt_tree_text(&o, "error", report->error);
+    gsrt_tree_set(&o, "contract", contract_json(&report->contract));
+    gsrt_tree_set(&o, "requests", requests);
+    gsrt_tree_set(&o, "plan", report->plan == NULL ? json_null() : plan_json(report->plan, report->workload));
+    gsrt_tree_set(&o, "predicted", report->predicted == NULL ? json_null() : gsrt_predicted_json(report));
+    gsrt_tree_set(&o, "model", model_json(report));
+    gsrt_tree_set(&o, "ranks", ranks);
+    gsrt_tree_set(&o, "backends", backends);
+    gsrt_tree_set(&o, "failures", failures);
+    gsrt_tree_set(&o, "moves", moves);
+    gsrt_tree_set(&o, "snapshots", report->snapshots == NULL ? json_null() : snapshots_json(report->snapshots));
+    gsrt_tree_set(&o, "replicas", report->replicas == NULL ? json_null() : replicas_json(report));
+    gsrt_tree_set(&o, "versions", versions_json(&report->versions));
+    gsrt_tree_set(&o, "times", times_json(&report->times));
     return o.value;
 }
 
@@ -365,28 +322,28 @@ static json_t *fallback_json(const gsrt_plan *plan, const gsrt_workload *workloa
     gsrt_plan *without = NULL;
     gsrt_way way;
     gsrt_diag diag = {0};
-    object o = object_start();
+    gsrt_tree o = {.value = json_object()};
     json_t *ranks = json_array();
     for (uint32_t rank = 0; rank < rank_count; rank++) {
         is_there[rank] = is_host ? strcmp(hosts[rank], hosts[lost]) != 0 : rank != lost;
         if (!is_there[rank])
-            ranks = append(ranks, gsrt_json_u64(rank));
+            ranks = gsrt_tree_append(ranks, gsrt_json_u64(rank));
     }
     gsrt_status status = gsrt_plan_without(plan, is_there, rank_count, &without, &way);
     if (status == GSRT_OK)
         status = gsrt_plan_check(without, workload, rank_count, "plan", &diag);
-    set_text(&o, "domain", is_host ? "host" : "rank");
-    set(&o, "without", ranks);
-    set(&o, "protected", json_boolean(status == GSRT_OK));
+    gsrt_tree_text(&o, "domain", is_host ? "host" : "rank");
+    gsrt_tree_set(&o, "without", ranks);
+    gsrt_tree_set(&o, "protected", json_boolean(status == GSRT_OK));
     if (status != GSRT_OK) {
-        set_text(&o, "why", diag.status != GSRT_OK ? diag.text : "nobody is left");
+        gsrt_tree_text(&o, "why", diag.status != GSRT_OK ? diag.text : "nobody is left");
     } else {
         json_t *stages = json_array();
         for (uint32_t s = 0; s < without->stage_count && stages != NULL; s++)
-            stages = append(stages, stage_json(without, workload, s));
-        set_text(&o, "way", gsrt_way_name(way));
-        set_text(&o, "contract", "bitwise");
-        set(&o, "stages", stages);
+            stages = gsrt_tree_append(stages, stage_json(without, workload, s));
+        gsrt_tree_text(&o, "way", gsrt_way_name(way));
+        gsrt_tree_text(&o, "contract", "bitwise");
+        gsrt_tree_set(&o, "stages", stages);
     }
     gsrt_plan_free(without);
     return o.value;
@@ -406,10 +363,10 @@ static json_t *fallbacks_json(const gsrt_plan *plan, const gsrt_workload *worklo
 {
     json_t *all = json_array();
     for (uint32_t rank = 0; rank < rank_count; rank++)
-        all = append(all, fallback_json(plan, workload, rank_count, hosts, rank, false));
+        all = gsrt_tree_append(all, fallback_json(plan, workload, rank_count, hosts, rank, false));
     for (uint32_t rank = 0; hosts != NULL && rank < rank_count; rank++) {
         if (is_first_of_its_host(hosts, rank))
-            all = append(all, fallback_json(plan, workload, rank_count, hosts, rank, true));
+            all = gsrt_tree_append(all, fallback_json(plan, workload, rank_count, hosts, rank, true));
     }
     return all;
 }
@@ -426,12 +383,13 @@ static json_t *second_places_json(const gsrt_plan *plan, uint32_t rank_count, co
     for (uint32_t rank = 0; rank < rank_count; rank++) {
         if (!gsrt_plan_role_of(plan, rank, &stage, &member))
             continue;
-        object o = object_start();
+        gsrt_tree o = {.value = json_object()};
         bool is_known = places[rank] != GSRT_NO_PLACE && hosts != NULL;
-        set_u64(&o, "rank", rank);
-        set(&o, "on", places[rank] == GSRT_NO_PLACE ? json_null() : gsrt_json_u64(places[rank]));
-        set(&o, "other_host", is_known ? json_boolean(strcmp(hosts[rank], hosts[places[rank]]) != 0) : json_null());
-        all = append(all, o.value);
+        gsrt_tree_u64(&o, "rank", rank);
+        gsrt_tree_set(&o, "on", places[rank] == GSRT_NO_PLACE ? json_null() : gsrt_json_u64(places[rank]));
+        gsrt_tree_set(&o, "other_host",
+                      is_known ? json_boolean(strcmp(hosts[rank], hosts[places[rank]]) != 0) : json_null());
+        all = gsrt_tree_append(all, o.value);
     }
     return all;
 }
@@ -440,7 +398,7 @@ gsrt_status gsrt_report_write_plan_json(const gsrt_plan *plan, const gsrt_worklo
                                         const char *const *hosts, bool is_replicating, const char *planned,
                                         gsrt_buffer *out)
 {
-    object o = {.value = plan_json(plan, workload)};
+    gsrt_tree o = {.value = plan_json(plan, workload)};
     json_t *tree = NULL;
     if (planned != NULL) {
         gsrt_status status = gsrt_json_parse(gsrt_span_of_text(planned), "planned", &tree, NULL);
@@ -448,12 +406,12 @@ gsrt_status gsrt_report_write_plan_json(const gsrt_plan *plan, const gsrt_worklo
             json_decref(o.value);
             return status;
         }
-        set(&o, "planned", tree);
+        gsrt_tree_set(&o, "planned", tree);
     }
     if (rank_count > 0)
-        set(&o, "fallbacks", fallbacks_json(plan, workload, rank_count, hosts));
+        gsrt_tree_set(&o, "fallbacks", fallbacks_json(plan, workload, rank_count, hosts));
     if (rank_count > 0 && is_replicating)
-        set(&o, "replicas", second_places_json(plan, rank_count, hosts));
+        gsrt_tree_set(&o, "replicas", second_places_json(plan, rank_count, hosts));
     return print_tree(o.value, out);
 }
 

@@ -200,3 +200,12 @@ gsrt_status gsrt_scenario_read(const char *path, const gsrt_scenario_set *sets, 
     gsrt_buffer_fini(&bytes);
     return status;
 }
+
+const gsrt_scenario_device *gsrt_scenario_device_of(const gsrt_scenario *scenario, uint32_t rank)
+{
+    for (uint32_t i = 0; i < scenario->device_count; i++) {
+        if (scenario->devices[i].rank == rank)
+            return &scenario->devices[i];
+    }
+    return NULL;
+}

@@ -141,4 +141,7 @@ GSRT_MUST_CHECK gsrt_status gsrt_scenario_check_runs(const gsrt_scenario *scenar
 /* The resolved scenario as YAML: reading it again gives the same scenario (scenario.yaml of the run directory). */
 GSRT_MUST_CHECK gsrt_status gsrt_scenario_print(const gsrt_scenario *scenario, gsrt_buffer *out);
 
+/* What fleet.devices says of a rank; NULL: nothing, it has the CPU. */
+const gsrt_scenario_device *gsrt_scenario_device_of(const gsrt_scenario *scenario, uint32_t rank);
+
 #endif

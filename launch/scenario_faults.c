@@ -33,15 +33,6 @@ static gsrt_status read_ns(gsrt_yaml_reader *reader, const gsrt_yaml_node *node,
     return status;
 }
 
-/* Refuse the value of `key` in the mapping `node`, at its own place. */
-static gsrt_status refuse_key(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, const char *key, const char *what)
-{
-    size_t mark = gsrt_yaml_path_enter(reader, key, 0);
-    gsrt_status status = gsrt_yaml_refuse(reader, gsrt_yaml_find(node, key), "%s", what);
-    gsrt_yaml_path_leave(reader, mark);
-    return status;
-}
-
 /* ---- when ---- */
 
 static gsrt_status read_at(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
@@ -213,17 +204,18 @@ static gsrt_status check_keys(gsrt_yaml_reader *reader, const gsrt_yaml_node *no
     bool has_times = gsrt_yaml_find(node, "times") != NULL;
     bool is_kill = fault->kind == GSRT_FAULT_KILL, is_slow = fault->kind == GSRT_FAULT_SLOW;
     if (is_kill && has_for)
-        return refuse_key(reader, node, "for", "a kill is over at once; remove it");
+        return gsrt_yaml_refuse_key(reader, node, "for", "a kill is over at once; remove it");
     if (!is_kill && has_times)
-        return refuse_key(reader, node, "times", "only a kill can be done again; remove it, or add another item");
+        return gsrt_yaml_refuse_key(reader, node, "times",
+                                    "only a kill can be done again; remove it, or add another item");
     if (!is_slow && has_factor)
-        return refuse_key(reader, node, "factor", "only 'slow' has a factor; remove it");
+        return gsrt_yaml_refuse_key(reader, node, "factor", "only 'slow' has a factor; remove it");
     if (!is_kill && !has_for)
         return gsrt_yaml_refuse(reader, node, "key 'for' is missing; add 'for: SECONDS'");
     if (is_slow && !has_factor)
         return gsrt_yaml_refuse(reader, node, "key 'factor' is missing; add 'factor: 2'");
     if (is_slow && fault->factor <= 1)
-        return refuse_key(reader, node, "factor", "must be above 1: how many times longer the rank takes");
+        return gsrt_yaml_refuse_key(reader, node, "factor", "must be above 1: how many times longer the rank takes");
     if (is_kill && !has_times)
         fault->times = 1;
     return GSRT_OK;
@@ -255,17 +247,12 @@ static gsrt_status check_token(gsrt_yaml_reader *reader, const gsrt_yaml_node *n
     bool is_known = when->request < scenario->request_count;
     if (is_known && when->token <= scenario->requests[when->request].max_tokens)
         return GSRT_OK;
-    const char *key = is_known ? "token" : "request";
-    size_t mark = gsrt_yaml_path_enter(reader, key, 0);
-    const gsrt_yaml_node *value = gsrt_yaml_find(node, key);
-    gsrt_status status =
-        is_known
-            ? gsrt_yaml_refuse(reader, value, "%s has at most %" PRIu32 " tokens; name one of them",
-                               scenario->requests[when->request].place, scenario->requests[when->request].max_tokens)
-            : gsrt_yaml_refuse(reader, value, "there is no request %" PRIu32 "; the last one is %" PRIu32,
-                               when->request, scenario->request_count - 1);
-    gsrt_yaml_path_leave(reader, mark);
-    return status;
+    if (is_known)
+        return gsrt_yaml_refuse_key(reader, node, "token", "%s has at most %" PRIu32 " tokens; name one of them",
+                                    scenario->requests[when->request].place,
+                                    scenario->requests[when->request].max_tokens);
+    return gsrt_yaml_refuse_key(reader, node, "request", "there is no request %" PRIu32 "; the last one is %" PRIu32,
+                                when->request, scenario->request_count - 1);
 }
 
 gsrt_status gsrt__scenario_check_moment(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, const gsrt_moment *when)

@@ -36,15 +36,6 @@ gsrt_status gsrt__scenario_read_moves(gsrt_yaml_reader *reader, const gsrt_yaml_
     return status;
 }
 
-/* Refuse `key` of the move `node`. */
-static gsrt_status refuse_key(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, const char *key, const char *what)
-{
-    size_t mark = gsrt_yaml_path_enter(reader, key, 0);
-    gsrt_status status = gsrt_yaml_refuse(reader, gsrt_yaml_find(node, key), "%s", what);
-    gsrt_yaml_path_leave(reader, mark);
-    return status;
-}
-
 /* `plan`: as the moves before this one have left it. Where the scenario has faults, nobody knows who has which role by
  * then: it is found out when the move is due. */
 static gsrt_status check_move(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, const gsrt_scenario_move *move,
@@ -55,18 +46,18 @@ static gsrt_status check_move(gsrt_yaml_reader *reader, const gsrt_yaml_node *no
     if (move->stage >= plan->stage_count) {
         (void)snprintf(what, sizeof what, "the plan has no stage %" PRIu32 "; the last one is %" PRIu32, move->stage,
                        plan->stage_count - 1);
-        return refuse_key(reader, node, "stage", what);
+        return gsrt_yaml_refuse_key(reader, node, "stage", "%s", what);
     }
     if (move->member >= plan->stages[move->stage].member_count) {
         (void)snprintf(what, sizeof what, "stage %" PRIu32 " has no member %" PRIu32 "; the last one is %" PRIu32,
                        move->stage, move->member, plan->stages[move->stage].member_count - 1);
-        return refuse_key(reader, node, "member", what);
+        return gsrt_yaml_refuse_key(reader, node, "member", "%s", what);
     }
     if (gsrt__scenario_of(reader)->fault_count == 0 && gsrt_plan_role_of(plan, move->to, &stage, &member)) {
         (void)snprintf(what, sizeof what,
                        "rank %" PRIu32 " has stage %" PRIu32 " member %" PRIu32 " by then; name a rank without a role",
                        move->to, stage, member);
-        return refuse_key(reader, node, "to", what);
+        return gsrt_yaml_refuse_key(reader, node, "to", "%s", what);
     }
     gsrt_plan_move(plan, move->stage, move->member, move->to);
     return GSRT_OK;
