@@ -349,11 +349,11 @@ gsrt_status gsrt_plan_print_page(const json_t *plan, bool is_long, gsrt_buffer *
     page p = {.plan = plan, .out = out, .is_long = is_long};
     size_t start = out->len;
     const json_t *workload = json_object_get(plan, "workload"), *fleet = json_object_get(plan, "fleet");
-    put(&p, "%s: %s (%s) on %s, %" JSON_INTEGER_FORMAT " engine(s); objective %s %s\n\n", text_at(plan, "name", "?"),
+    const char *percentile = text_at(json_object_get(plan, "objective"), "percentile", "");
+    put(&p, "%s: %s (%s) on %s, %" JSON_INTEGER_FORMAT " engine(s); objective %s%s%s\n\n", text_at(plan, "name", "?"),
         text_at(workload, "name", "?"), text_at(workload, "architecture", "?"), text_at(fleet, "name", "?"),
         json_integer_value(json_object_get(fleet, "engines")),
-        text_at(json_object_get(plan, "objective"), "measure", "?"),
-        text_at(json_object_get(plan, "objective"), "percentile", ""));
+        text_at(json_object_get(plan, "objective"), "measure", "?"), *percentile == 0 ? "" : " ", percentile);
     bool has_choice = json_is_object(json_object_get(plan, "choice"));
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         bool is_of_choice = i >= 1 && i <= 9 && sections[i].put != put_topology && sections[i].put != put_assumptions;

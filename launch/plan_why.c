@@ -146,11 +146,12 @@ static gsrt_status say_differences(const gsrt_planning *p, const gsrt_cost *riva
         const gsrt_quantity *its = &rival->values[m][p->problem.objective.percentile];
         if ((gsrt_measure)m == GSRT_MEASURE_MEMORY || !mine->is_known || !its->is_known)
             continue;
-        double worse = worse_by((gsrt_measure)m, mine->value, its->value);
-        if (fabs(worse) < 0.01)
+        double change = mine->value > 0 ? its->value / mine->value - 1 : 0;
+        if (fabs(change) < 0.01)
             continue;
+        bool is_better = gsrt_measure_is_maximised((gsrt_measure)m) == (change > 0);
         status = gsrt_buffer_print(out, "%s%s %.3g %% %s", is_first ? ": " : ", ", gsrt_measure_word((gsrt_measure)m),
-                                   fabs(worse < 0 ? 1 / (1 + worse) - 1 : worse) * 100, worse > 0 ? "worse" : "better");
+                                   fabs(change) * 100, is_better ? "better" : "worse");
         is_first = false;
     }
     return status;

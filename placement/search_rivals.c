@@ -167,8 +167,7 @@ static gsrt_status print_change(const gsrt__judgement *j, const gsrt_rejection *
 {
     if (!r->change_to.is_known)
         return gsrt_buffer_print(
-            out, j->failure_count > 1 ? "%u constraints fail; no single change admits it" : "no number changes that",
-            j->failure_count);
+            out, j->failure_count > 1 ? "no single change: %u constraints fail" : "no other number", j->failure_count);
     gsrt_status status = gsrt_buffer_print(out, "%s of ",
                                            strcmp(r->reason, GSRT_REASON_MEMORY) == 0  ? "a capacity"
                                            : strcmp(r->reason, GSRT_REASON_POWER) == 0 ? "a budget"
