@@ -4,14 +4,13 @@
  *     reality_cases FLEET.yaml CATALOGUE.yaml < cases > predictions
  *
  * case        "case" ID CONFIG.json ENGINE WIDTH DATA EXPERTS STAGES ALGORITHM WEIGHTS STATE COMPUTE BATCH CONCURRENCY
- *             CHUNK PROMPT OUTPUT, separated by blanks. ALGORITHM: a name, or "best": the one that is predicted to be
- *             fastest, as libraries choose by themselves. WEIGHTS, STATE: a dtype, or "given".
- *             "op" ID ENGINE CLASS FORMAT OPERATIONS BYTES: one piece of work.
- *             "collective" ID ENGINE LINK EQUATION WIDTH BYTES: one exchange over that link and back.
- * prediction  of a case: ID, then for ttft and tpot: value lo hi, in s; fill level of the fullest memory and the batch
- *             that fits; the times of a prefill and a decode step; then what a greedy roofline needs of the workload:
- *             weight bytes, active parameters, KV bytes of a sequence. Of others: ID, value lo hi, in s. Or ID and
- *             "refused" and why.
+ *             CHUNK PROMPT OUTPUT LEAST, separated by blanks. ALGORITHM: a name, or "best": the one that is predicted
+ * to be fastest, as libraries choose by themselves. WEIGHTS, STATE: a dtype, or "given". LEAST: the shortest of prompts
+ * and answers over the longest, which PROMPT and OUTPUT are. "op" ID ENGINE CLASS FORMAT OPERATIONS BYTES: one piece of
+ * work. "collective" ID LINK EQUATION WIDTH BYTES: one exchange over that link and back. prediction  of a case: ID,
+ * then for ttft and tpot: value lo hi, in s; fill level of the fullest memory and the batch that fits; the times of a
+ * prefill and a decode step; then what a greedy roofline needs of the workload: weight bytes, active parameters, KV
+ * bytes of a sequence. Of others: ID, value lo hi, in s. Or ID and "refused" and why.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +24,7 @@
 typedef struct test_case {
     char id[256], config[1024], engine[128], algorithm[32], weights[32], state[32], compute[32];
     unsigned width, data, experts, stages, batch, concurrency, chunk;
-    double prompt, output;
+    double prompt, output, least;
 } test_case;
 
 static void fail(const char *what, const char *which)
@@ -200,11 +199,19 @@ static void fit_batch(const test_case *t, gsrt_deployment *d, const gsrt_cost_qu
     d->pools[0].batch_max = fits > 0 ? fits : 1;
 }
 
+static gsrt_quantity spread_evenly(double longest, double least)
+{
+    gsrt_quantity q = gsrt_quantity_exact(longest * (1 + least) / 2, (gsrt_dimension){.token = 1});
+    q.lo = longest * least;
+    q.hi = longest;
+    return q;
+}
+
 static void answer(const test_case *t, const gsrt_workload *w, const gsrt_fleet *fleet,
                    const gsrt_cost_profile *profile)
 {
-    gsrt_demand demand = {.prompt_tokens = gsrt_quantity_exact(t->prompt, (gsrt_dimension){.token = 1}),
-                          .output_tokens = gsrt_quantity_exact(t->output, (gsrt_dimension){.token = 1}),
+    gsrt_demand demand = {.prompt_tokens = spread_evenly(t->prompt, t->least),
+                          .output_tokens = spread_evenly(t->output, t->least),
                           .concurrency = t->concurrency};
     gsrt_workload_totals totals = {0};
     gsrt_deployment *d = deployment_of(t, w, fleet);
@@ -264,15 +271,17 @@ static void answer_op(const char *line, const gsrt_fleet *fleet, const gsrt_cost
         gsrt_cost_bandwidth(profile, part, GSRT_COST_SOURCED),
         gsrt_quantity_exact(1, plain),
     };
-    print_quantity(id, gsrt_quantity_add(gsrt_equation_apply(gsrt_equation_named("roofline"), inputs),
-                                         fleet->parts[part].launch_overhead));
+    gsrt_quantity launch = fleet->parts[part].launch_overhead;
+    if (class_named(class) == GSRT_CLASS_ATTENTION)
+        launch = gsrt_quantity_mul(launch, gsrt_cost_assumed("pieces of work of an attention"));
+    print_quantity(id, gsrt_quantity_add(gsrt_equation_apply(gsrt_equation_named("roofline"), inputs), launch));
 }
 
 static void answer_collective(const char *line, const gsrt_fleet *fleet)
 {
-    char id[256], engine[128], link[200], name[32];
+    char id[256], link[200], name[32];
     double width, bytes;
-    if (sscanf(line, "collective %255s %127s %199s %31s %lf %lf", id, engine, link, name, &width, &bytes) != 6)
+    if (sscanf(line, "collective %255s %199s %31s %lf %lf", id, link, name, &width, &bytes) != 5)
         fail("not a collective", line);
     const gsrt_equation *equation = gsrt_equation_named(name);
     const gsrt_link *way = &fleet->links[gsrt_fleet_link_named(fleet, link)];
@@ -287,8 +296,9 @@ static void answer_collective(const char *line, const gsrt_fleet *fleet)
                                     : "share of the stated link bandwidth"),
         gsrt_quantity_exact(width, plain),
     };
-    print_quantity(id, gsrt_quantity_add(gsrt_equation_apply(equation, inputs),
-                                         fleet->parts[gsrt_fleet_part_named(fleet, engine)].launch_overhead));
+    print_quantity(
+        id, gsrt_quantity_add(gsrt_equation_apply(equation, inputs),
+                              gsrt_cost_assumed(is_switch ? "start of a sum in the switch" : "start of an exchange")));
 }
 
 /* ---- cases ---- */
@@ -303,9 +313,9 @@ typedef struct memory {
 static void answer_case(const char *line, const gsrt_fleet *fleet, memory *last)
 {
     test_case t;
-    if (sscanf(line, "case %255s %1023s %127s %u %u %u %u %31s %31s %31s %31s %u %u %u %lf %lf", t.id, t.config,
+    if (sscanf(line, "case %255s %1023s %127s %u %u %u %u %31s %31s %31s %31s %u %u %u %lf %lf %lf", t.id, t.config,
                t.engine, &t.width, &t.data, &t.experts, &t.stages, t.algorithm, t.weights, t.state, t.compute, &t.batch,
-               &t.concurrency, &t.chunk, &t.prompt, &t.output) != 16)
+               &t.concurrency, &t.chunk, &t.prompt, &t.output, &t.least) != 17)
         fail("not a case", line);
     if (strcmp(t.config, last->config) != 0) {
         last->profile = gsrt_cost_profile_free(last->profile);

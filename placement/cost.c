@@ -319,13 +319,17 @@ static gsrt_status predict(const gsrt_cost_question *question, const gsrt_cost_p
                              .deployment = question->deployment,
                              .why = why},
                     .request = gsrt__request_of(question->demand)};
+    gsrt_arena spreads;
     p.loads = calloc(question->deployment->pool_count + 1, sizeof *p.loads);
     if (p.loads == NULL)
         return GSRT_ENOMEM;
+    gsrt_arena_init(&spreads, GSRT_DERIVATION_BYTES_MAX);
+    p.walk.spreads = question->is_plain ? NULL : &spreads;
     serve(&p);
     gsrt_status status = remember(&p, out);
     slowest_steps(&p, out);
     give(&p, out);
+    gsrt_arena_fini(&spreads);
     free(p.loads);
     return status == GSRT_OK ? p.walk.status : status;
 }

@@ -2,8 +2,9 @@
  *
  * A registry of equations over quantities (roofline per class of work and format, alpha-beta-contention for transfers
  * and collectives, queueing, capacity, energy, money, reliability). Each result's lo..hi comes from its inputs' and
- * from the equation's own error (gsrt_equation.error_lo, error_hi). What was not stated is unknown, and what depends on
- * it is unknown, too: the planner must do without or say so. docs/planning.md lists the equations and what is not
+ * from the equations' own errors (gsrt_equation.error_lo, error_hi), cause by cause: what has one cause moves
+ * everything that rests on it together, causes are independent. What was not stated is unknown, and what depends on it
+ * is unknown, too: the planner must do without or say so. docs/planning.md lists the equations and what is not
  * modelled.
  *
  * Where steps meet: batch_max sequences are in one decode step of a replica, and as many steps are in flight as it has
@@ -35,7 +36,6 @@ typedef struct gsrt_equation {
     uint32_t input_count;
     gsrt_dimension inputs[GSRT_EQUATION_INPUT_COUNT_MAX], output;
     bool is_of_any_dimension; /* sums and the like: all inputs and the output have the same one */
-    bool are_independent;     /* its inputs are different things: what each does to the interval is added in squares */
     int8_t directions[GSRT_EQUATION_INPUT_COUNT_MAX]; /* 1: rises with it; -1: falls */
     double (*compute)(const double *inputs);
 } gsrt_equation;
@@ -44,8 +44,10 @@ typedef struct gsrt_equation {
 const gsrt_equation *gsrt_equation_at(size_t index);
 /* NULL: there is none. */
 const gsrt_equation *gsrt_equation_named(const char *name);
-/* inputs [input_count]. Any unknown: unknown. Dimensions are asserted. Confidence is the inputs' lowest: nodes share
- * inputs, so that a product would count them again and again. */
+/* inputs [input_count]: different things, which err independently: what each does to the interval is added in squares,
+ * and so is the equation's own error. (In a prediction, where results share inputs, it is added by cause.) Any unknown:
+ * unknown. Dimensions are asserted. Confidence is the inputs' lowest: nodes share inputs, so that a product would count
+ * them again and again. */
 gsrt_quantity gsrt_equation_apply(const gsrt_equation *equation, const gsrt_quantity *inputs);
 
 /* What no inventory states and every prediction needs (a share of the stated rate that is achieved, say), each with its
@@ -124,6 +126,7 @@ typedef struct gsrt_cost_question {
     const gsrt_demand *demand;
     gsrt_cost_mode mode;
     int32_t today;                    /* what is not valid on this day is unknown; 0: nobody asks */
+    bool is_plain;                    /* values only: each lo and hi is the value. Several times as fast */
     const gsrt_cost_profile *profile; /* of these two; NULL: made on the way, which costs O(ops + links) */
 } gsrt_cost_question;
 

@@ -64,7 +64,8 @@ gsrt__term gsrt__derive(gsrt__walk *walk, gsrt__equation_id id, const char *name
     gsrt_quantity values[GSRT_EQUATION_INPUT_COUNT_MAX];
     for (uint32_t i = 0; i < equation->input_count; i++)
         values[i] = inputs[i].quantity;
-    gsrt__term term = {gsrt_equation_apply(equation, values), GSRT_NO_INDEX};
+    gsrt__term term = {.quantity = gsrt__equation_result(equation, values), .node = GSRT_NO_INDEX};
+    term.spread = gsrt__spread_of(walk, id, inputs, &term.quantity);
     if (walk->why == NULL)
         return term;
     gsrt_cost_node node = {.equation = equation->name, .value = term.quantity};
@@ -80,13 +81,24 @@ gsrt__term gsrt__derive2(gsrt__walk *walk, gsrt__equation_id id, const char *nam
     return gsrt__derive(walk, id, name, inputs);
 }
 
-gsrt__term gsrt__input(gsrt__walk *walk, const char *of, const char *name, const gsrt_quantity *quantity)
+static gsrt__cause cause_of_stated(gsrt_dimension dimension)
+{
+    if (gsrt_dimension_equal(dimension, GSRT__OP_RATE))
+        return GSRT__CAUSE_STATED_RATES;
+    if (gsrt_dimension_equal(dimension, GSRT__BYTE_RATE))
+        return GSRT__CAUSE_STATED_BANDWIDTHS;
+    return gsrt_dimension_equal(dimension, GSRT__SECOND) ? GSRT__CAUSE_STATED_TIMES : GSRT__CAUSE_STATED_REST;
+}
+
+static gsrt__term input_by(gsrt__walk *walk, gsrt__cause cause, const char *of, const char *name,
+                           const gsrt_quantity *quantity)
 {
     int32_t today = walk->question->today;
-    gsrt__term term = {*quantity, GSRT_NO_INDEX};
+    gsrt__term term = {.quantity = *quantity, .node = GSRT_NO_INDEX};
     char before[128];
     if (today != 0 && !gsrt_quantity_is_valid_on(quantity, today))
         term.quantity = (gsrt_quantity){0};
+    term.spread = gsrt__spread_by(walk, cause, &term.quantity);
     if (walk->why == NULL)
         return term;
     (void)snprintf(before, sizeof before, "%s%s", of == NULL ? walk->prefix : of, of == NULL ? "" : ": ");
@@ -105,6 +117,11 @@ gsrt__term gsrt__input(gsrt__walk *walk, const char *of, const char *name, const
     return term;
 }
 
+gsrt__term gsrt__input(gsrt__walk *walk, const char *of, const char *name, const gsrt_quantity *quantity)
+{
+    return input_by(walk, cause_of_stated(quantity->dimension), of, name, quantity);
+}
+
 gsrt__term gsrt__counted(gsrt__walk *walk, const char *name, double value, gsrt_dimension dimension)
 {
     gsrt_quantity quantity = gsrt_quantity_exact(value, dimension);
@@ -116,7 +133,7 @@ gsrt__term gsrt__counted(gsrt__walk *walk, const char *name, double value, gsrt_
 gsrt__term gsrt__assume(gsrt__walk *walk, gsrt__assumption_id id)
 {
     gsrt_quantity quantity = gsrt__assumed(id);
-    return gsrt__input(walk, "assumed", gsrt__assumptions[id].name, &quantity);
+    return input_by(walk, GSRT__CAUSE_ASSUMED + (gsrt__cause)id, "assumed", gsrt__assumptions[id].name, &quantity);
 }
 
 /* ---- influence ---- */

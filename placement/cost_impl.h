@@ -1,7 +1,7 @@
 /* What the files of the cost model share. The way of a prediction: cost_profile.c (once per workload and fleet) ->
  * cost.c (pools, demand, measures) -> cost_stage.c (times and memory of a stage) with cost_network.c (routes and
- * collectives) -> cost_queue.c (waiting); every number passes through cost_equations.c and is recorded by
- * cost_derivation.c.
+ * collectives) -> cost_pool.c (load, waiting); every number passes through cost_equations.c, has its interval from
+ * cost_spread.c, and is recorded by cost_derivation.c.
  */
 #ifndef GSRT_PLACEMENT_COST_IMPL_H
 #define GSRT_PLACEMENT_COST_IMPL_H
@@ -70,11 +70,17 @@ typedef enum gsrt__assumption_id {
     GSRT__ASSUMPTION_MEASURED_SHARE,
     GSRT__ASSUMPTION_LINK_SHARE,
     GSRT__ASSUMPTION_SWITCH_SHARE,
+    GSRT__ASSUMPTION_START,
+    GSRT__ASSUMPTION_SWITCH_START,
     GSRT__ASSUMPTION_FUSION,
+    GSRT__ASSUMPTION_ATTENTION_PIECES,
     GSRT__ASSUMPTION_HOST_STEP,
+    GSRT__ASSUMPTION_HOST_SEQUENCE,
+    GSRT__ASSUMPTION_HOST_REQUEST,
     GSRT__ASSUMPTION_EXPERT_IMBALANCE,
     GSRT__ASSUMPTION_EXPOSED,
     GSRT__ASSUMPTION_SYNCHRONY,
+    GSRT__ASSUMPTION_SYNCHRONY_EQUAL,
     GSRT__ASSUMPTION_ACCEPTANCE,
     GSRT__ASSUMPTION_COUNT,
 } gsrt__assumption_id;
@@ -90,15 +96,41 @@ typedef struct gsrt__assumption {
 extern const gsrt__assumption gsrt__assumptions[GSRT__ASSUMPTION_COUNT];
 gsrt_quantity gsrt__assumed(gsrt__assumption_id id);
 
+/* The result without an interval: lo and hi are the value. */
+gsrt_quantity gsrt__equation_result(const gsrt_equation *equation, const gsrt_quantity *inputs);
+
 /* x to the power of a whole number, by squaring: the same bits everywhere. */
 double gsrt__power(double x, uint64_t exponent);
 
 /* ---- the walk ---- */
 
+/* Why a number may be off. Each cause moves all that rests on it together; different causes are independent. */
+typedef enum gsrt__cause {
+    GSRT__CAUSE_STATED_RATES, /* what is stated, by what it is a measure of */
+    GSRT__CAUSE_STATED_BANDWIDTHS,
+    GSRT__CAUSE_STATED_TIMES,
+    GSRT__CAUSE_STATED_REST,
+    GSRT__CAUSE_ROOFLINE, /* errors of equations */
+    GSRT__CAUSE_STREAM,
+    GSRT__CAUSE_EXCHANGES,
+    GSRT__CAUSE_WAITING,
+    GSRT__CAUSE_UPKEEP,
+    GSRT__CAUSE_ASSUMED, /* each assumption: + its id */
+    GSRT__CAUSE_COUNT = GSRT__CAUSE_ASSUMED + GSRT__ASSUMPTION_COUNT,
+} gsrt__cause;
+
+/* How far each cause alone moves a quantity, down and up. */
+typedef struct gsrt__spread {
+    uint32_t causes;    /* bits: those that move it */
+    double least, most; /* all at their worst at once */
+    double below[GSRT__CAUSE_COUNT], above[GSRT__CAUSE_COUNT];
+} gsrt__spread;
+
 /* A quantity and where it stands in the derivation. */
 typedef struct gsrt__term {
     gsrt_quantity quantity;
-    uint32_t node; /* GSRT_NO_INDEX: nothing is recorded */
+    uint32_t node;              /* GSRT_NO_INDEX: nothing is recorded */
+    const gsrt__spread *spread; /* NULL: exact, or intervals are not asked for */
 } gsrt__term;
 
 typedef struct gsrt__walk {
@@ -108,9 +140,16 @@ typedef struct gsrt__walk {
     const gsrt_fleet *fleet;
     const gsrt_deployment *deployment;
     gsrt_derivation *why; /* NULL: nothing is recorded */
+    gsrt_arena *spreads;  /* NULL: no intervals */
     gsrt_status status;   /* the first failure; everything goes on, unused */
     char prefix[64];      /* of the names of results: "pool 0 stage 1 member 0 decode: " */
 } gsrt__walk;
+
+/* The interval of a result by that of its inputs: NULL where nothing moves it. */
+const gsrt__spread *gsrt__spread_of(gsrt__walk *walk, gsrt__equation_id id, const gsrt__term *inputs,
+                                    gsrt_quantity *result);
+/* An input's: its whole interval has one cause. */
+const gsrt__spread *gsrt__spread_by(gsrt__walk *walk, gsrt__cause cause, gsrt_quantity *quantity);
 
 /* The result of an equation over inputs[input_count of the equation]; name: what it is here. */
 gsrt__term gsrt__derive(gsrt__walk *walk, gsrt__equation_id id, const char *name, const gsrt__term *inputs);
@@ -156,7 +195,8 @@ typedef struct gsrt__layer_kind {
     uint32_t piece_count;
     uint32_t state; /* one that is like its own; GSRT_NO_INDEX: none */
     uint32_t head_count;
-    uint32_t op_count;                           /* pieces of work, were each launched by itself */
+    uint32_t op_count;                           /* pieces of work, were each launched by itself; no attention */
+    uint32_t attention_count;                    /* ops of attention */
     uint32_t gather_count, reduce_count;         /* exchanges, by the two ways */
     double whole_bytes;                          /* norms, biases, tables of positions: on every member, as given */
     double score_elements;                       /* per row and position: products with keys and values; LATENT:
@@ -216,9 +256,15 @@ typedef struct gsrt__group {
 
 /* Of replica 0 of a stage of at least two engines. */
 gsrt__group gsrt__group_of(gsrt__walk *walk, const gsrt_deployment_stage *stage);
-/* Time of `count` exchanges of `bytes` each among `width` of the group by an algorithm. */
-gsrt__term gsrt__exchange(gsrt__walk *walk, const gsrt__group *group, gsrt__equation_id equation, uint32_t width,
-                          double count, double bytes, const char *name);
+/* `count` exchanges of `bytes` each among `width` of the group by an algorithm. */
+typedef struct gsrt__exchanged {
+    gsrt__equation_id equation;
+    uint32_t width;
+    double count, bytes;
+    bool is_native; /* by a library that starts each */
+} gsrt__exchanged;
+
+gsrt__term gsrt__exchange(gsrt__walk *walk, const gsrt__group *group, const gsrt__exchanged *what, const char *name);
 /* The equation of an algorithm; not of GSRT_ALGORITHM_NONE. */
 gsrt__equation_id gsrt__exchange_equation(gsrt_collective_algorithm algorithm);
 
@@ -274,11 +320,13 @@ typedef struct gsrt__request {
     double prompt, prompt_most, cached; /* tokens to be computed; of the longest; found in the cache */
     double output, output_most;
     double variation; /* squared coefficient of variation of the prompt */
+    bool are_equal;   /* all prompts and answers of one length */
 } gsrt__request;
 
 /* One replica of a pool under some load. */
 typedef struct gsrt__load {
     double held, held_most; /* sequences under way, and at most */
+    double chunks;          /* steps that a prompt's prefill takes */
     gsrt__term first;       /* s: a prompt's own prefill */
     gsrt__term first_most;  /* s: the longest prompt's */
     gsrt__term service;     /* s of the replica's time that a prompt takes */

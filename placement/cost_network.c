@@ -236,20 +236,26 @@ gsrt__equation_id gsrt__exchange_equation(gsrt_collective_algorithm algorithm)
     return equations[algorithm];
 }
 
-gsrt__term gsrt__exchange(gsrt__walk *walk, const gsrt__group *group, gsrt__equation_id equation, uint32_t width,
-                          double count, double bytes, const char *name)
+gsrt__term gsrt__exchange(gsrt__walk *walk, const gsrt__group *group, const gsrt__exchanged *what, const char *name)
 {
-    bool is_switch = equation == GSRT__EQUATION_SWITCH;
-    bool is_chained = is_switch || equation == GSRT__EQUATION_RING || equation == GSRT__EQUATION_TREE;
+    bool is_switch = what->equation == GSRT__EQUATION_SWITCH;
+    bool is_chained = is_switch || what->equation == GSRT__EQUATION_RING || what->equation == GSRT__EQUATION_TREE;
     gsrt_quantity unknown = {0};
+    gsrt__term count = gsrt__counted(walk, "exchanges", what->count, GSRT__PLAIN);
     const gsrt__term inputs[] = {
-        gsrt__counted(walk, "exchanges", count, GSRT__PLAIN),
+        count,
         is_switch && !group->far.has_switch ? gsrt__input(walk, NULL, "sums in the switch", &unknown)
                                             : group->far.latency,
-        gsrt__counted(walk, "bytes exchanged", bytes, GSRT__BYTE),
+        gsrt__counted(walk, "bytes exchanged", what->bytes, GSRT__BYTE),
         is_chained ? group->together_bandwidth : group->far.bandwidth,
         gsrt__assume(walk, is_switch ? GSRT__ASSUMPTION_SWITCH_SHARE : GSRT__ASSUMPTION_LINK_SHARE),
-        gsrt__counted(walk, "members", (double)width, GSRT__PLAIN),
+        gsrt__counted(walk, "members", (double)what->width, GSRT__PLAIN),
     };
-    return gsrt__derive(walk, equation, name, inputs);
+    gsrt__term passed = gsrt__derive(walk, what->equation, name, inputs);
+    if (!what->is_native)
+        return passed;
+    gsrt__term starts =
+        gsrt__derive2(walk, GSRT__EQUATION_LAUNCHES, "starts of exchanges", count,
+                      gsrt__assume(walk, is_switch ? GSRT__ASSUMPTION_SWITCH_START : GSRT__ASSUMPTION_START));
+    return gsrt__derive2(walk, GSRT__EQUATION_SUM, "exchanges and their starts", passed, starts);
 }

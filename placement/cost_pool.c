@@ -19,6 +19,7 @@ gsrt__request gsrt__request_of(const gsrt_demand *demand)
         .output = at_least_one(demand->output_tokens.value),
         .output_most = at_least_one(fmax(demand->output_tokens.value, demand->output_tokens.hi)),
         .variation = spread * spread / (12 * mean * mean), /* of an even spread */
+        .are_equal = spread == 0 && demand->output_tokens.hi == demand->output_tokens.lo,
     };
 }
 
@@ -59,7 +60,11 @@ static steps step_through(gsrt__walk *walk, uint32_t pool, const gsrt__step *ste
         out.busy = gsrt__derive2(walk, GSRT__EQUATION_LARGER, "busiest stage", out.busy, time.busy);
     }
     if (is_native(walk)) {
-        gsrt__term host = gsrt__assume(walk, GSRT__ASSUMPTION_HOST_STEP);
+        gsrt__term host =
+            gsrt__derive2(walk, GSRT__EQUATION_SUM, "host's work", gsrt__assume(walk, GSRT__ASSUMPTION_HOST_STEP),
+                          gsrt__derive2(walk, GSRT__EQUATION_TIMES, "host's work on sequences",
+                                        gsrt__counted(walk, "sequences of a step", step->sequences, GSRT__PLAIN),
+                                        gsrt__assume(walk, GSRT__ASSUMPTION_HOST_SEQUENCE)));
         out.all = gsrt__derive2(walk, GSRT__EQUATION_SUM, "step and the host's work", out.all, host);
         out.slowest = gsrt__derive2(walk, GSRT__EQUATION_SUM, "slowest stage and the host's work", out.slowest, host);
     }
@@ -74,6 +79,7 @@ static void load_prefill(gsrt__walk *walk, uint32_t pool, const gsrt__request *r
     double groups = in->stages[0].data_width > 1 ? in->stages[0].data_width : 1;
     double chunk = at_least_one(fmin(in->prefill_tokens, request->prompt)), chunks = ceil(request->prompt / chunk);
     chunk = ceil(request->prompt / chunks);
+    load->chunks = chunks;
     gsrt__step step = {.phase = GSRT_PHASE_PREFILL,
                        .rows = chunk * groups,
                        .sequences = groups,
@@ -154,14 +160,20 @@ static const double exponential[GSRT_PERCENTILE_COUNT] = {0.693147, 2.995732, 4.
 static const double normal[GSRT_PERCENTILE_COUNT] = {0, 1.644854, 2.326348};
 static const double even[GSRT_PERCENTILE_COUNT] = {0.5, 0.95, 0.99};
 
-static gsrt__term wait_closed(gsrt__walk *walk, const gsrt__load *load, double present, gsrt_percentile percentile)
+static gsrt__term synchrony(gsrt__walk *walk, const gsrt__request *request)
+{
+    return gsrt__assume(walk, request->are_equal ? GSRT__ASSUMPTION_SYNCHRONY_EQUAL : GSRT__ASSUMPTION_SYNCHRONY);
+}
+
+static gsrt__term wait_closed(gsrt__walk *walk, const gsrt__load *load, const gsrt__request *request, double present,
+                              gsrt_percentile percentile)
 {
     gsrt__term busy =
         gsrt__derive2(walk, GSRT__EQUATION_UTILISATION, "share of time in prefills", load->rate, load->service);
     /* a pool that only prefills is asked by all that are present */
     double competing = load->does_decode ? load->held : present;
     const gsrt__term inputs[] = {gsrt__counted(walk, "requests that may prefill", competing, GSRT__PLAIN),
-                                 load->service, busy, gsrt__assume(walk, GSRT__ASSUMPTION_SYNCHRONY),
+                                 load->service, busy, synchrony(walk, request),
                                  gsrt__counted(walk, "percentile of a wave", even[percentile], GSRT__PLAIN)};
     gsrt__term wait = gsrt__derive(walk, GSRT__EQUATION_BURST, "waiting for prefills of others", inputs);
     if (!load->does_decode || present <= load->held)
@@ -198,12 +210,17 @@ gsrt__waiting gsrt__wait(gsrt__walk *walk, uint32_t pool, const gsrt__load *load
         gsrt__walk_at(walk, "pool %u %s: ", pool, gsrt_percentile_word(p));
         if (load->does_prefill) {
             gsrt__term wait = arrival.quantity.is_known ? wait_open(walk, load, request, arrival, p)
-                                                        : wait_closed(walk, load, present, p);
+                                                        : wait_closed(walk, load, request, present, p);
+            /* a prompt's chunks run in steps in which the others decode */
             if (load->does_decode)
-                wait = gsrt__derive2(walk, GSRT__EQUATION_SUM, "waiting, the step under way included", wait,
-                                     gsrt__derive2(walk, GSRT__EQUATION_TIMES, "rest of the step under way",
-                                                   gsrt__counted(walk, "part of a step", even[p], GSRT__PLAIN),
-                                                   load->trip));
+                wait = gsrt__derive2(
+                    walk, GSRT__EQUATION_SUM, "waiting, steps of others included", wait,
+                    gsrt__derive2(walk, GSRT__EQUATION_TIMES, "rest of the step under way, and the chunks' steps",
+                                  gsrt__counted(walk, "steps of others", even[p] + load->chunks, GSRT__PLAIN),
+                                  load->trip));
+            if (is_native(walk))
+                wait = gsrt__derive2(walk, GSRT__EQUATION_SUM, "waiting, the server's work included", wait,
+                                     gsrt__assume(walk, GSRT__ASSUMPTION_HOST_REQUEST));
             out.ttft[p] = gsrt__derive2(walk, GSRT__EQUATION_SUM, "first token", wait,
                                         p == GSRT_PERCENTILE_50 ? load->first : load->first_most);
         }
@@ -212,7 +229,7 @@ gsrt__waiting gsrt__wait(gsrt__walk *walk, uint32_t pool, const gsrt__load *load
             const gsrt__term inputs[] = {
                 load->trip, gsrt__counted(walk, "prefills of others", others + normal[p] * sqrt(others), GSRT__PLAIN),
                 load->service, gsrt__counted(walk, "tokens of a request", request->output, GSRT__PLAIN),
-                gsrt__assume(walk, GSRT__ASSUMPTION_SYNCHRONY)};
+                synchrony(walk, request)};
             out.tpot[p] = gsrt__derive(walk, GSRT__EQUATION_STALLED, "time of each token", inputs);
         } else if (load->does_decode) {
             out.tpot[p] = load->trip;

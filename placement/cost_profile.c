@@ -193,7 +193,10 @@ static void read_op(reading *r, uint32_t index)
     add_whole(r, op->bias);
     count_gathers(r, op);
     count_reductions(r, op);
-    r->kind->op_count++;
+    if (gsrt_op_class_of(op->kind) == GSRT_OP_CLASS_ATTENTION)
+        r->kind->attention_count++;
+    else
+        r->kind->op_count++;
     if (!is_split(r, op->out) && row_width(r, op->out) > r->kind->widest_whole)
         r->kind->widest_whole = row_width(r, op->out);
 }

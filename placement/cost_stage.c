@@ -270,16 +270,38 @@ static gsrt__term layer_work(gsrt__walk *walk, const engine_terms *engine, uint3
     return sum;
 }
 
-/* Pieces of work that are launched for `count` layers: each op by itself, but the canonical runtime submits a stage's
- * ops as one, and again after each exchange (model/region_actor). */
-static double launched(const gsrt__walk *walk, const gsrt__cut *cut, uint32_t region, uint32_t count, bool is_first)
+static gsrt__term launches_of(gsrt__walk *walk, double pieces, gsrt__term overhead, const char *name)
+{
+    return gsrt__derive2(walk, GSRT__EQUATION_LAUNCHES, name,
+                         gsrt__counted(walk, "pieces of work", pieces, GSRT__PLAIN), overhead);
+}
+
+static bool is_native_in(const gsrt__walk *walk, uint32_t region)
+{
+    return walk->deployment->choices[region].arithmetic == GSRT_ARITHMETIC_NATIVE;
+}
+
+/* Launches for `count` layers: ops that libraries fuse, and attention, which they make of several pieces. The canonical
+ * runtime submits a stage's ops as one, and again after each exchange (model/region_actor). */
+static gsrt__term layer_launches(gsrt__walk *walk, const gsrt__cut *cut, uint32_t region, uint32_t count, bool is_first,
+                                 gsrt__term overhead)
 {
     const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
-    if (walk->deployment->choices[region].arithmetic == GSRT_ARITHMETIC_NATIVE)
-        return (double)kind->op_count * count;
-    bool gathers = gsrt__exchange_equation(cut->stage->algorithm) == GSRT__EQUATION_GATHER;
-    double exchanges = cut->width <= 1 ? 0 : gathers ? kind->gather_count : kind->reduce_count;
-    return exchanges * count + (is_first ? 1 : 0);
+    if (!is_native_in(walk, region)) {
+        bool gathers = gsrt__exchange_equation(cut->stage->algorithm) == GSRT__EQUATION_GATHER;
+        double exchanges = cut->width <= 1 ? 0 : gathers ? kind->gather_count : kind->reduce_count;
+        return launches_of(walk, exchanges * count + (is_first ? 1 : 0), overhead, "launches");
+    }
+    gsrt__term ops =
+        gsrt__derive2(walk, GSRT__EQUATION_TIMES, "launches of fused ops", gsrt__assume(walk, GSRT__ASSUMPTION_FUSION),
+                      launches_of(walk, (double)kind->op_count * count, overhead, "launches"));
+    if (kind->attention_count == 0)
+        return ops;
+    gsrt__term attention =
+        gsrt__derive2(walk, GSRT__EQUATION_TIMES, "launches of attention's pieces",
+                      gsrt__assume(walk, GSRT__ASSUMPTION_ATTENTION_PIECES),
+                      launches_of(walk, (double)kind->attention_count * count, overhead, "launches of attention"));
+    return gsrt__derive2(walk, GSRT__EQUATION_SUM, "launches of layers that are alike", ops, attention);
 }
 
 typedef struct member_time {
@@ -303,13 +325,7 @@ static member_time member_step(gsrt__walk *walk, uint32_t pool, uint32_t stage, 
             count == 1 ? layers
                        : gsrt__derive2(walk, GSRT__EQUATION_TIMES, "work of layers that are alike", times, layers),
             "work of all layers");
-        gsrt__term pieces = gsrt__derive2(
-            walk, GSRT__EQUATION_LAUNCHES, "launches",
-            gsrt__counted(walk, "pieces of work", launched(walk, &cut, region, count, !has_launches), GSRT__PLAIN),
-            engine.overhead);
-        if (walk->deployment->choices[region].arithmetic == GSRT_ARITHMETIC_NATIVE)
-            pieces = gsrt__derive2(walk, GSRT__EQUATION_TIMES, "launches of fused ops",
-                                   gsrt__assume(walk, GSRT__ASSUMPTION_FUSION), pieces);
+        gsrt__term pieces = layer_launches(walk, &cut, region, count, !has_launches, engine.overhead);
         add(walk, &launches, &has_launches, pieces, "launches of all layers");
     }
     return (member_time){gsrt__derive2(walk, GSRT__EQUATION_SUM, "time of a member", work_sum, launches), work_sum};
@@ -319,15 +335,15 @@ static member_time member_step(gsrt__walk *walk, uint32_t pool, uint32_t stage, 
 
 /* Experts lie apart, and tokens too: each goes to its experts and comes back. */
 static gsrt__term dispatch(gsrt__walk *walk, const gsrt__group *group, const gsrt_deployment_stage *s,
-                           const gsrt__layer_kind *kind, double rows, double activation)
+                           const gsrt__layer_kind *kind, double rows, double activation, bool is_native)
 {
     uint32_t chosen = 1;
     for (uint32_t i = 0; i < kind->piece_count; i++)
         chosen = kind->pieces[i].chosen_count > chosen ? kind->pieces[i].chosen_count : chosen;
     double reached = chosen < s->expert_width ? chosen : s->expert_width;
     double bytes = rows / s->data_width * reached * kind->dispatch_elements * activation;
-    return gsrt__exchange(walk, group, GSRT__EQUATION_ALL_TO_ALL, s->expert_width, 2, bytes,
-                          "tokens to experts and back");
+    const gsrt__exchanged what = {GSRT__EQUATION_ALL_TO_ALL, s->expert_width, 2, bytes, is_native};
+    return gsrt__exchange(walk, group, &what, "tokens to experts and back");
 }
 
 /* Exchanges of one layer; false: there are none. */
@@ -341,30 +357,30 @@ static bool layer_exchanges(gsrt__walk *walk, const gsrt__group *group, const gs
     double elements = gathers ? kind->gather_elements : kind->reduce_elements, activation = activation_bytes(choice);
     uint32_t tensor = group->width / (s->data_width > 0 ? s->data_width : 1);
     gsrt__equation_id equation = gsrt__exchange_equation(s->algorithm);
+    bool is_native = is_native_in(walk, region);
     if (kind->pieces[0].class == GSRT__WORK_LOGITS ||
         (kind->piece_count > 0 && region == walk->profile->region_output)) {
-        *out = gsrt__exchange(walk, group, GSRT__EQUATION_GATHER, group->width, 1,
-                              step->sequences * walk->workload->vocab_count * activation, "logits");
+        const gsrt__exchanged what = {GSRT__EQUATION_GATHER, group->width, 1,
+                                      step->sequences * walk->workload->vocab_count * activation, is_native};
+        *out = gsrt__exchange(walk, group, &what, "logits");
         return true;
     }
     if (count == 0)
         return false;
-    double bytes = elements / count * step->rows * activation;
+    gsrt__exchanged what = {equation, group->width, count, elements / count * step->rows * activation, is_native};
     if (s->data_width <= 1) {
-        *out = gsrt__exchange(walk, group, equation, group->width, count, bytes, "exchanges");
+        *out = gsrt__exchange(walk, group, &what, "exchanges");
         return true;
     }
-    double of_attention = floor(count / 2), rest = count - of_attention;
+    double of_attention = floor(count / 2);
+    const gsrt__exchanged within = {equation, tensor, of_attention, what.bytes / s->data_width, is_native};
+    what.count -= of_attention;
     if (tensor > 1)
-        add(walk, out, &is_set,
-            gsrt__exchange(walk, group, equation, tensor, of_attention, bytes / s->data_width,
-                           "exchanges of attention"),
-            "exchanges");
+        add(walk, out, &is_set, gsrt__exchange(walk, group, &within, "exchanges of attention"), "exchanges");
     if (kind->dispatch_elements > 0 && s->expert_width > 1)
-        add(walk, out, &is_set, dispatch(walk, group, s, kind, step->rows, activation), "exchanges");
+        add(walk, out, &is_set, dispatch(walk, group, s, kind, step->rows, activation, is_native), "exchanges");
     else
-        add(walk, out, &is_set,
-            gsrt__exchange(walk, group, equation, group->width, rest, bytes, "exchanges of the rest"), "exchanges");
+        add(walk, out, &is_set, gsrt__exchange(walk, group, &what, "exchanges of the rest"), "exchanges");
     return is_set;
 }
 

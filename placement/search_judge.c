@@ -426,6 +426,7 @@ static void judge_deployed(gsrt__search *s, const gsrt__sketch *sketch, const gs
                                          .demand = &s->problem->demand,
                                          .mode = s->problem->mode,
                                          .today = s->problem->today,
+                                         .is_plain = true,
                                          .profile = s->profile};
     s->evaluation_count++;
     gsrt_status status = gsrt_cost_predict(&question, NULL, &cost);
