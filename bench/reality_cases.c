@@ -18,7 +18,8 @@
 #include <time.h>
 
 #include "model/config_json.h"
-#include "placement/cost.h"
+#include "placement/deployment_check.h"
+#include "placement/rejection.h"
 #include "placement/workload_totals.h"
 
 typedef struct test_case {
@@ -234,6 +235,44 @@ static void answer(const test_case *t, const gsrt_workload *w, const gsrt_fleet 
     (void)gsrt_deployment_free(d);
 }
 
+/* What the cost model, and the search by it, say; and what the checker says. */
+static void answer_memory(const test_case *t, const gsrt_workload *w, const gsrt_fleet *fleet,
+                          const gsrt_cost_profile *profile)
+{
+    const gsrt_contract contract = {.rule_count = 0};
+    gsrt_deployment *d = deployment_of(t, w, fleet);
+    for (uint32_t s = 0; s < t->stages; s++)
+        d->pools[0].stages[s].algorithm = t->width > 1 ? GSRT_ALGORITHM_RING : GSRT_ALGORITHM_NONE;
+    const gsrt_search_problem problem = {.workload = w,
+                                         .fleet = fleet,
+                                         .contract = &contract,
+                                         .objective = {.measure = GSRT_MEASURE_THROUGHPUT},
+                                         .demand = {.prompt_tokens = spread_evenly(t->prompt, 1),
+                                                    .output_tokens = spread_evenly(t->output, 1),
+                                                    .concurrency = t->concurrency}};
+    const gsrt_cost_question question = {
+        .workload = w, .fleet = fleet, .deployment = d, .demand = &problem.demand, .profile = profile};
+    gsrt_violations found;
+    gsrt_cost cost;
+    if (gsrt_cost_predict(&question, NULL, &cost) != GSRT_OK ||
+        gsrt_deployment_check(&problem, d, NULL, &found) != GSRT_OK)
+        fail("no memory for", t->id);
+    double fullest = 0;
+    for (uint32_t i = 0; i < cost.memory_count; i++) {
+        const gsrt_cost_memory *m = &cost.memories[i];
+        double level = (m->weights.value + m->state.value + m->buffers.value) / m->capacity.lo;
+        fullest = level > fullest ? level : fullest;
+    }
+    for (uint32_t i = 0; i < found.count; i++) {
+        if (strcmp(found.items[i].rule, "d1") == 0 || strcmp(found.items[i].rule, "e1") == 0)
+            fail(found.items[i].constraint, t->id);
+    }
+    (void)printf("%s %.9g %d\n", t->id, fullest, gsrt_violation_with(&found, GSRT_REASON_MEMORY) != NULL ? 1 : 0);
+    gsrt_violations_fini(&found);
+    gsrt_cost_fini(&cost);
+    (void)gsrt_deployment_free(d);
+}
+
 /* ---- single pieces of work and exchanges ---- */
 
 static void print_quantity(const char *id, gsrt_quantity q)
@@ -313,7 +352,8 @@ typedef struct memory {
 static void answer_case(const char *line, const gsrt_fleet *fleet, memory *last)
 {
     test_case t;
-    if (sscanf(line, "case %255s %1023s %127s %u %u %u %u %31s %31s %31s %31s %u %u %u %lf %lf %lf", t.id, t.config,
+    bool is_memory = strncmp(line, "memory ", 7) == 0;
+    if (sscanf(line, "%*s %255s %1023s %127s %u %u %u %u %31s %31s %31s %31s %u %u %u %lf %lf %lf", t.id, t.config,
                t.engine, &t.width, &t.data, &t.experts, &t.stages, t.algorithm, t.weights, t.state, t.compute, &t.batch,
                &t.concurrency, &t.chunk, &t.prompt, &t.output, &t.least) != 17)
         fail("not a case", line);
@@ -326,6 +366,8 @@ static void answer_case(const char *line, const gsrt_fleet *fleet, memory *last)
     }
     if (last->workload == NULL)
         (void)printf("%s refused config\n", t.id);
+    else if (is_memory)
+        answer_memory(&t, last->workload, fleet, last->profile);
     else
         answer(&t, last->workload, fleet, last->profile);
 }
@@ -342,7 +384,7 @@ int main(int argc, char **argv)
     if (engines == NULL)
         fail("no memory for", argv[1]);
     while (fgets(line, sizeof line, stdin) != NULL) {
-        if (strncmp(line, "case ", 5) == 0)
+        if (strncmp(line, "case ", 5) == 0 || strncmp(line, "memory ", 7) == 0)
             answer_case(line, fleet, &last);
         else if (strncmp(line, "op ", 3) == 0)
             answer_op(line, fleet, engines);
