@@ -207,6 +207,20 @@ typedef struct gsrt_verdict {
     uint32_t transformation_count;
 } gsrt_verdict;
 
+/* Who has read the contract, the workload and all evidence, for many deployments. Borrows them. */
+typedef struct gsrt_judge {
+    const gsrt_contract *contract;
+    const gsrt_workload *workload;
+    const gsrt_evidence *evidence; /* [evidence_count] */
+    size_t evidence_count;
+    char workload_hash[40]; /* as evidence has it; "" where there is none */
+} gsrt_judge;
+
+/* GSRT_OK | GSRT_ENOMEM. O(workload) where there is evidence. */
+GSRT_MUST_CHECK gsrt_status gsrt_judge_init(gsrt_judge *judge, const gsrt_contract *contract,
+                                            const gsrt_workload *workload, const gsrt_evidence *evidence,
+                                            size_t evidence_count);
+
 /* Does the deployment keep the contract, with this evidence? In this order, region by region: what a bitwise or
  * deterministic rule excludes (GSRT_REASON_CONTRACT_NARROWED, _REORDERED, _UNPROVEN); what the region's author forbids
  * (GSRT_REASON_LEGAL); what has no evidence, or too little, or evidence that says no (GSRT_REASON_CONTRACT_EVIDENCE);
@@ -218,8 +232,10 @@ typedef struct gsrt_verdict {
  * set may have seen more than the bound: a violation that was measured later wins.
  *
  * *out is set up here; freed with gsrt_verdict_fini. The deployment refers to parts and layers that exist.
- * GSRT_OK (also where it is not kept) | GSRT_ENOMEM. O(regions * (stages + evidence)), and the workload's hash where
- * evidence is about to be accepted. */
+ * GSRT_OK (also where it is not kept) | GSRT_ENOMEM. O(regions * (stages + evidence)). */
+GSRT_MUST_CHECK gsrt_status gsrt_judge_decide(const gsrt_judge *judge, const gsrt_fleet *fleet,
+                                              const gsrt_deployment *deployment, gsrt_verdict *out);
+/* Of one deployment. */
 GSRT_MUST_CHECK gsrt_status gsrt_contract_judge(const gsrt_contract *contract, const gsrt_workload *workload,
                                                 const gsrt_fleet *fleet, const gsrt_deployment *deployment,
                                                 const gsrt_evidence *evidence, size_t evidence_count,

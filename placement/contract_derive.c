@@ -16,26 +16,44 @@ typedef struct deriving {
     uint32_t region;
     gsrt_transformation items[REGION_TRANSFORMATIONS_MAX];
     uint32_t count;
+    const gsrt_part *native_part; /* whose name of native kernels the next is */
+    const char *native_name;
     gsrt_status status;
 } deriving;
 
-/* Add one unless it is there. name NULL: the registry's. */
-static void add(deriving *d, gsrt_transformation_kind kind, gsrt_effect_class effect, const char *name)
+/* Is there one of this kind and name? */
+static bool is_there(const deriving *d, gsrt_transformation_kind kind, const char *name)
 {
-    const gsrt_transformation_facts *facts = gsrt_transformation_of(kind);
-    const char *text = name == NULL ? facts->name : name;
     for (uint32_t i = 0; i < d->count; i++) {
-        if (strcmp(d->items[i].name, text) == 0)
-            return;
+        const gsrt_transformation *t = &d->items[i];
+        if (t->kind == kind && (t->name == name || strcmp(t->name, name) == 0))
+            return true;
     }
-    if (name != NULL)
-        text = gsrt_arena_copy_text(d->arena, name, strlen(name));
-    if (text == NULL || d->count == REGION_TRANSFORMATIONS_MAX) {
+    return false;
+}
+
+/* name: static, or of the arena. */
+static void add_kept(deriving *d, gsrt_transformation_kind kind, gsrt_effect_class effect, const char *name)
+{
+    if (name == NULL || d->count == REGION_TRANSFORMATIONS_MAX) {
         d->status = GSRT_ENOMEM;
         return;
     }
-    d->items[d->count++] = (gsrt_transformation){
-        .name = text, .kind = kind, .region = d->region, .effect = effect, .is_proved = effect == GSRT_EFFECT_EXACT};
+    if (!is_there(d, kind, name))
+        d->items[d->count++] = (gsrt_transformation){.name = name,
+                                                     .kind = kind,
+                                                     .region = d->region,
+                                                     .effect = effect,
+                                                     .is_proved = effect == GSRT_EFFECT_EXACT};
+}
+
+/* Add one unless it is there. name NULL: the registry's; else it is copied. */
+static void add(deriving *d, gsrt_transformation_kind kind, gsrt_effect_class effect, const char *name)
+{
+    if (name == NULL)
+        add_kept(d, kind, effect, gsrt_transformation_of(kind)->name);
+    else if (!is_there(d, kind, name))
+        add_kept(d, kind, effect, gsrt_arena_copy_text(d->arena, name, strlen(name)));
 }
 
 /* ---- formats ---- */
@@ -56,10 +74,11 @@ static gsrt_effect_class effect_of(gsrt_dtype from, gsrt_dtype to)
 static void add_formats(deriving *d, gsrt_transformation_kind kind, gsrt_dtype from, gsrt_dtype to)
 {
     char name[NAME_BYTES_MAX];
+    if (from == to)
+        return;
     (void)snprintf(name, sizeof name, "%s:%s->%s", gsrt_transformation_of(kind)->name, gsrt_dtype_name(from),
                    gsrt_dtype_name(to));
-    if (from != to)
-        add(d, kind, effect_of(from, to), name);
+    add(d, kind, effect_of(from, to), name);
 }
 
 static uint32_t format_bits(gsrt_format format)
@@ -121,8 +140,8 @@ bool gsrt__contract_part_is_canonical(const gsrt_part *part)
     return false;
 }
 
-/* "kernels:native:attention 3+driver 1.2" */
-static void add_native(deriving *d, const gsrt_part *part)
+/* "kernels:native:attention 3+driver 1.2"; NULL: no memory. */
+static const char *native_name_of(const deriving *d, const gsrt_part *part)
 {
     char name[NAME_BYTES_MAX];
     int used = snprintf(name, sizeof name, "%s", gsrt_transformation_of(GSRT_TRANSFORMATION_NATIVE)->name);
@@ -131,7 +150,15 @@ static void add_native(deriving *d, const gsrt_part *part)
         used += snprintf(name + used, sizeof name - (size_t)used, "%s%s%s%s", i == 0 ? ":" : "+", s->name,
                          s->version[0] == 0 ? "" : " ", s->version);
     }
-    add(d, GSRT_TRANSFORMATION_NATIVE, GSRT_EFFECT_REORDERED, name);
+    return gsrt_arena_copy_text(d->arena, name, strlen(name));
+}
+
+static void add_native(deriving *d, const gsrt_part *part)
+{
+    if (d->native_part != part)
+        d->native_name = native_name_of(d, part);
+    d->native_part = part;
+    add_kept(d, GSRT_TRANSFORMATION_NATIVE, GSRT_EFFECT_REORDERED, d->native_name);
 }
 
 static void derive_kernels(deriving *d, const gsrt_deployment_stage *stage)

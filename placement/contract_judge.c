@@ -10,14 +10,16 @@
 
 enum { TEXT_BYTES_MAX = 1200 };
 
+/* Does a piece of evidence speak for the deployment? Asked once, and not before it matters. */
+typedef enum speaking { UNASKED, SPEAKS, SILENT } speaking;
+
 typedef struct judging {
-    const gsrt_contract *contract;
+    const gsrt_judge *judge;
+    const gsrt_contract *contract; /* the judge's, or one with other bounds that is tried */
     const gsrt_workload *workload;
-    const gsrt_evidence *evidence;
-    size_t evidence_count;
     gsrt_verdict *verdict;
     uint32_t change_count; /* transformations that are not exact */
-    char hash[40];         /* of the workload; "" until it was needed */
+    uint8_t *speaking;     /* [evidence_count] of the judge */
     gsrt_status status;
 } judging;
 
@@ -88,21 +90,9 @@ static bool evidence_names(const gsrt_evidence *e, const char *transformation, c
     return false;
 }
 
-static bool has_hash(judging *j, const gsrt_evidence *e)
-{
-    gsrt_workload_hash hash;
-    if (j->hash[0] == 0) {
-        j->status = gsrt_workload_hash_of(j->workload, &hash);
-        if (j->status != GSRT_OK)
-            return false;
-        (void)snprintf(j->hash, sizeof j->hash, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
-    }
-    return strcmp(j->hash, e->workload_hash) == 0;
-}
-
 /* Was it measured of exactly what this deployment changes? Evidence names no pair twice, so as many pairs as there are
  * changes, all of them found, are the same set. */
-static bool speaks(judging *j, const gsrt_evidence *e)
+static bool is_of_these_changes(const judging *j, const gsrt_evidence *e)
 {
     uint64_t pair_count = 0;
     for (uint32_t c = 0; c < e->change_count; c++)
@@ -114,7 +104,14 @@ static bool speaks(judging *j, const gsrt_evidence *e)
         if (!made->is_proved && !evidence_names(e, made->name, j->workload->regions[made->region].name))
             return false;
     }
-    return has_hash(j, e);
+    return strcmp(j->judge->workload_hash, e->workload_hash) == 0;
+}
+
+static bool speaks(judging *j, size_t evidence)
+{
+    if (j->speaking[evidence] == UNASKED)
+        j->speaking[evidence] = is_of_these_changes(j, &j->judge->evidence[evidence]) ? SPEAKS : SILENT;
+    return j->speaking[evidence] == SPEAKS;
 }
 
 /* What is asked of evidence. */
@@ -191,10 +188,10 @@ static answer ask(judging *j, const question *q)
     answer a = {.worst = -1, .confidence = -1};
     /* Of one text; the others are promises about every position, wherever one is broken. */
     bool is_of_corpus = q->kind == GSRT_CONTRACT_QUALITY || q->kind == GSRT_CONTRACT_EXACT_PATHS;
-    for (size_t i = 0; i < j->evidence_count && j->status == GSRT_OK; i++) {
-        const gsrt_evidence *e = &j->evidence[i];
+    for (size_t i = 0; i < j->judge->evidence_count; i++) {
+        const gsrt_evidence *e = &j->judge->evidence[i];
         bool is_here = q->corpus == NULL || strcmp(q->corpus, e->corpus) == 0;
-        if ((!is_here && is_of_corpus) || !speaks(j, e))
+        if ((!is_here && is_of_corpus) || !speaks(j, i))
             continue;
         hear_violation(e, q, &a);
         if (is_here)
@@ -388,21 +385,34 @@ static void find_needed_bound(judging *j)
     v->bound_needed = other.is_kept ? rules[v->rule].bound : 0;
 }
 
-gsrt_status gsrt_contract_judge(const gsrt_contract *contract, const gsrt_workload *workload, const gsrt_fleet *fleet,
-                                const gsrt_deployment *deployment, const gsrt_evidence *evidence, size_t evidence_count,
-                                gsrt_verdict *out)
+gsrt_status gsrt_judge_init(gsrt_judge *judge, const gsrt_contract *contract, const gsrt_workload *workload,
+                            const gsrt_evidence *evidence, size_t evidence_count)
+{
+    gsrt_workload_hash hash;
+    *judge = (gsrt_judge){
+        .contract = contract, .workload = workload, .evidence = evidence, .evidence_count = evidence_count};
+    if (evidence_count == 0)
+        return GSRT_OK;
+    gsrt_status status = gsrt_workload_hash_of(workload, &hash);
+    if (status == GSRT_OK)
+        (void)snprintf(judge->workload_hash, sizeof judge->workload_hash, "%016" PRIx64 "%016" PRIx64, hash.high,
+                       hash.low);
+    return status;
+}
+
+gsrt_status gsrt_judge_decide(const gsrt_judge *judge, const gsrt_fleet *fleet, const gsrt_deployment *deployment,
+                              gsrt_verdict *out)
 {
     *out = (gsrt_verdict){.is_kept = true, .rule = GSRT_NO_INDEX};
     gsrt_arena_init(&out->arena, GSRT_VERDICT_BYTES_MAX);
-    judging j = {.contract = contract,
-                 .workload = workload,
-                 .evidence = evidence,
-                 .evidence_count = evidence_count,
-                 .verdict = out};
-    j.status = gsrt__contract_derive(workload, fleet, deployment, &out->arena, &out->transformations,
+    judging j = {.judge = judge, .contract = judge->contract, .workload = judge->workload, .verdict = out};
+    j.status = gsrt__contract_derive(judge->workload, fleet, deployment, &out->arena, &out->transformations,
                                      &out->transformation_count);
     for (uint32_t i = 0; j.status == GSRT_OK && i < out->transformation_count; i++)
         j.change_count += out->transformations[i].is_proved ? 0 : 1;
+    j.speaking = gsrt_arena_take(&out->arena, judge->evidence_count + 1, sizeof *j.speaking);
+    if (j.speaking == NULL)
+        j.status = GSRT_ENOMEM;
     if (j.status == GSRT_OK)
         judge_all(&j);
     if (j.status == GSRT_OK)
@@ -410,6 +420,15 @@ gsrt_status gsrt_contract_judge(const gsrt_contract *contract, const gsrt_worklo
     if (j.status != GSRT_OK)
         gsrt_verdict_fini(out);
     return j.status;
+}
+
+gsrt_status gsrt_contract_judge(const gsrt_contract *contract, const gsrt_workload *workload, const gsrt_fleet *fleet,
+                                const gsrt_deployment *deployment, const gsrt_evidence *evidence, size_t evidence_count,
+                                gsrt_verdict *out)
+{
+    gsrt_judge judge;
+    gsrt_status status = gsrt_judge_init(&judge, contract, workload, evidence, evidence_count);
+    return status == GSRT_OK ? gsrt_judge_decide(&judge, fleet, deployment, out) : status;
 }
 
 void gsrt_verdict_fini(gsrt_verdict *verdict)

@@ -118,6 +118,12 @@ typedef struct gsrt_cost_profile gsrt_cost_profile;
 gsrt_cost_profile *gsrt_cost_profile_create(const gsrt_workload *workload, const gsrt_fleet *fleet);
 gsrt_cost_profile *gsrt_cost_profile_free(gsrt_cost_profile *profile);
 
+/* What was found of the ways between engines, kept from one question to the next that differs in its deployment only.
+ */
+typedef struct gsrt_cost_memo gsrt_cost_memo;
+gsrt_cost_memo *gsrt_cost_memo_create(void); /* NULL: no memory */
+gsrt_cost_memo *gsrt_cost_memo_free(gsrt_cost_memo *memo);
+
 /* What is asked. All borrowed. */
 typedef struct gsrt_cost_question {
     const gsrt_workload *workload;
@@ -128,6 +134,7 @@ typedef struct gsrt_cost_question {
     int32_t today;                    /* what is not valid on this day is unknown; 0: nobody asks */
     bool is_plain;                    /* values only: each lo and hi is the value. Several times as fast */
     const gsrt_cost_profile *profile; /* of these two; NULL: made on the way, which costs O(ops + links) */
+    gsrt_cost_memo *memo;             /* written to and read where is_plain; NULL: nothing is kept */
 } gsrt_cost_question;
 
 /* Predict. *out is set up here, freed with gsrt_cost_fini. why: NULL, or where each step is recorded (set up by the

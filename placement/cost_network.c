@@ -6,6 +6,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "placement/cost_impl.h"
@@ -137,8 +138,8 @@ static gsrt__term link_bandwidth(gsrt__walk *walk, uint32_t link, uint32_t from,
     return bandwidth;
 }
 
-gsrt__reach gsrt__reach_between(gsrt__walk *walk, uint32_t from, uint64_t from_instance, uint32_t to,
-                                uint64_t to_instance, uint64_t senders)
+static gsrt__reach find_reach(gsrt__walk *walk, uint32_t from, uint64_t from_instance, uint32_t to,
+                              uint64_t to_instance, uint64_t senders)
 {
     uint32_t links[HOP_COUNT_MAX];
     bool exists = from_instance < walk->fleet->parts[from].total && to_instance < walk->fleet->parts[to].total;
@@ -161,6 +162,47 @@ gsrt__reach gsrt__reach_between(gsrt__walk *walk, uint32_t from, uint64_t from_i
         reach.has_switch = reach.has_switch && (link->collectives & 1u << GSRT_COLLECTIVE_ALL_REDUCE) != 0;
     }
     return reach;
+}
+
+/* ---- what is kept ---- */
+
+enum { MEMO_COUNT = 4096 };
+
+typedef struct remembered {
+    uint32_t from, to;
+    uint64_t from_instance, to_instance, senders; /* senders 0: nothing yet */
+    gsrt__reach reach;
+} remembered;
+
+struct gsrt_cost_memo {
+    remembered ways[MEMO_COUNT]; /* by hash; the last one wins */
+};
+
+gsrt_cost_memo *gsrt_cost_memo_create(void)
+{
+    return calloc(1, sizeof(gsrt_cost_memo));
+}
+
+gsrt_cost_memo *gsrt_cost_memo_free(gsrt_cost_memo *memo)
+{
+    free(memo);
+    return NULL;
+}
+
+gsrt__reach gsrt__reach_between(gsrt__walk *walk, uint32_t from, uint64_t from_instance, uint32_t to,
+                                uint64_t to_instance, uint64_t senders)
+{
+    gsrt_cost_memo *memo = walk->question->is_plain && walk->why == NULL ? walk->question->memo : NULL;
+    if (memo == NULL)
+        return find_reach(walk, from, from_instance, to, to_instance, senders);
+    uint64_t hash = ((from * UINT64_C(31) + to) * 31 + from_instance) * 31 + to_instance;
+    hash = (hash * 31 + senders) * UINT64_C(0x9e3779b97f4a7c15);
+    remembered *at = &memo->ways[(hash >> 32) % MEMO_COUNT];
+    if (at->senders != senders || at->from != from || at->to != to || at->from_instance != from_instance ||
+        at->to_instance != to_instance)
+        *at = (remembered){from,        to,      from_instance,
+                           to_instance, senders, find_reach(walk, from, from_instance, to, to_instance, senders)};
+    return at->reach;
 }
 
 /* ---- groups ---- */

@@ -54,6 +54,8 @@ static gsrt_status prepare(gsrt__search *s)
     const gsrt_search_problem *q = s->problem;
     gsrt_status status = gsrt__rivals_init(s);
     if (status == GSRT_OK)
+        status = gsrt_judge_init(&s->judge, q->contract, q->workload, q->evidence, q->evidence_count);
+    if (status == GSRT_OK)
         status = gsrt__fleet_on(s, q->fleet, q->today, &s->fleet);
     if (status == GSRT_OK)
         status = gsrt__reach_find(s);
@@ -67,7 +69,8 @@ static gsrt_status prepare(gsrt__search *s)
     s->is_small = s->layer_count <= SMALL_LAYERS_MAX && engine_count(s) <= SMALL_ENGINES_MAX;
     s->used = gsrt_arena_take(&s->arena, s->class_count, sizeof *s->used);
     s->profile = s->used == NULL ? NULL : gsrt_cost_profile_create(q->workload, &s->fleet);
-    status = s->profile == NULL ? GSRT_ENOMEM : gsrt__numerics_find(s);
+    s->memo = gsrt_cost_memo_create();
+    status = s->profile == NULL || s->memo == NULL ? GSRT_ENOMEM : gsrt__numerics_find(s);
     gsrt_diag missing = {0};
     s->is_executable = !q->is_for_execution || gsrt_workload_executable(q->workload, NULL, &missing) == GSRT_OK;
     if (!s->is_executable)
@@ -93,14 +96,17 @@ static gsrt_status report(gsrt__search *s, gsrt_search_result *result)
     result->evaluation_count = s->evaluation_count;
     result->is_complete = s->is_complete;
     result->gap = HUGE_VAL;
+    if (status == GSRT_OK && s->has_best)
+        status = gsrt__sketch_deploy(s, &s->best, &result->best, &full);
     if (status == GSRT_OK && s->has_best) {
+        s->best_judgement.objective = gsrt__objective_of(s, result->best);
         result->objective = s->best_judgement.objective;
+        status = s->status;
         if (s->is_complete) {
             result->bound = result->objective.value;
             result->bound_reason = "every candidate was evaluated";
         }
         result->gap = gap_between(result->bound, &result->objective);
-        status = gsrt__sketch_deploy(s, &s->best, &result->best, &full);
     }
     return status == GSRT_OK ? gsrt__rivals_report(s, result) : status;
 }
@@ -170,8 +176,8 @@ gsrt_status gsrt_search(const gsrt_search_problem *problem, const gsrt_search_op
         status = run(s, chosen, result);
         gsrt__rivals_fini(s);
         (void)gsrt_cost_profile_free(s->profile);
-        (void)gsrt_cost_profile_free(s->ways[0].profile);
-        (void)gsrt_cost_profile_free(s->ways[1].profile);
+        (void)gsrt_cost_memo_free(s->memo);
+        gsrt__reach_fini(s);
         gsrt_arena_fini(&s->arena);
     }
     free(s);

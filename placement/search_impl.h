@@ -106,8 +106,8 @@ typedef struct gsrt__judgement {
     double needed, available;     /* both 0: no number says it */
     double change_to;             /* the least right side that admits it; negative: no single change does */
     gsrt_dimension dimension;
-    double score; /* feasible: larger is better */
-    gsrt_quantity objective;
+    double score;            /* feasible: larger is better */
+    gsrt_quantity objective; /* while the search runs without its interval */
     uint64_t engine_count;
     double fullness; /* the fullest memory over what it holds; 0: not known */
 } gsrt__judgement;
@@ -142,6 +142,7 @@ typedef struct gsrt__search {
     struct {
         gsrt_fleet fleet;           /* with links only that can be used */
         gsrt_cost_profile *profile; /* of it; owned */
+        gsrt_cost_memo *memo;       /* owned */
     } ways[2];                      /* that are trusted; whoever says so */
     gsrt__reach_memory reaches[GSRT__REACHES_MAX];
     bool is_executable;         /* the workload: or nothing is, for execution */
@@ -149,12 +150,14 @@ typedef struct gsrt__search {
     gsrt__engine_class *classes;
     uint32_t class_count;
     gsrt_cost_profile *profile; /* owned */
+    gsrt_cost_memo *memo;       /* owned */
     gsrt_arena scratch;         /* of one judgement */
     uint64_t *used;             /* [class_count]: scratch of layouts */
     gsrt__numeric numerics[GSRT__NUMERICS_MAX];
     uint32_t numeric_count;
     uint32_t layer_count, expert_count, context_max;
     bool is_small; /* few engines and layers: the space is coarse enough to be exhausted */
+    gsrt_judge judge;
     gsrt__verdict_memory verdicts[GSRT__VERDICTS_MAX];
     uint32_t verdict_count;
     uint64_t evaluation_count;
@@ -200,6 +203,7 @@ bool gsrt__is_in(const gsrt_fleet *fleet, const gsrt_within *within, uint32_t pl
 /* ---- search_reach.c ---- */
 
 GSRT_MUST_CHECK gsrt_status gsrt__reach_find(gsrt__search *s);
+void gsrt__reach_fini(gsrt__search *s);
 /* NULL: all who must exchange reach each other; else the reason, and the first that does not. */
 const char *gsrt__unjoined(gsrt__search *s, const gsrt_deployment *d, uint32_t *out_pool, uint32_t *out_stage,
                            uint32_t *out_member);
@@ -220,6 +224,9 @@ GSRT_MUST_CHECK gsrt_status gsrt__rates_find(gsrt__search *s);
 GSRT_MUST_CHECK gsrt_status gsrt__bound(gsrt__search *s, double *out_value, const char **out_reason);
 
 /* ---- search_judge.c ---- */
+
+/* What is predicted of the objective, with its interval. */
+gsrt_quantity gsrt__objective_of(gsrt__search *s, const gsrt_deployment *d);
 
 /* Only what the contract says of a candidate. */
 void gsrt__judge_contract(gsrt__search *s, const gsrt__sketch *sketch, gsrt__judgement *out);

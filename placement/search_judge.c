@@ -172,10 +172,8 @@ static void check_contract(gsrt__search *s, const gsrt__sketch *sketch, const gs
             fail_of(j, &s->verdicts[i]);
             return;
         }
-    const gsrt_search_problem *q = s->problem;
     gsrt_verdict verdict;
-    gsrt_status status =
-        gsrt_contract_judge(q->contract, q->workload, &s->fleet, d, q->evidence, q->evidence_count, &verdict);
+    gsrt_status status = gsrt_judge_decide(&s->judge, &s->fleet, d, &verdict);
     if (status != GSRT_OK) {
         s->status = status;
         return;
@@ -408,6 +406,34 @@ static void check_predictions(gsrt__search *s, const gsrt__sketch *sketch, const
 
 /* ---- all of it ---- */
 
+static gsrt_cost_question question_about(const gsrt__search *s, const gsrt_deployment *d, bool is_plain)
+{
+    return (gsrt_cost_question){.workload = s->problem->workload,
+                                .fleet = &s->fleet,
+                                .deployment = d,
+                                .demand = &s->problem->demand,
+                                .mode = s->problem->mode,
+                                .today = s->problem->today,
+                                .profile = s->profile,
+                                .memo = is_plain ? s->memo : NULL,
+                                .is_plain = is_plain};
+}
+
+gsrt_quantity gsrt__objective_of(gsrt__search *s, const gsrt_deployment *d)
+{
+    const gsrt_objective *o = &s->problem->objective;
+    const gsrt_cost_question question = question_about(s, d, false);
+    gsrt_cost cost;
+    gsrt_status status = gsrt_cost_predict(&question, NULL, &cost);
+    if (status != GSRT_OK) {
+        s->status = status;
+        return (gsrt_quantity){0};
+    }
+    gsrt_quantity objective = cost.values[o->measure][o->percentile];
+    gsrt_cost_fini(&cost);
+    return objective;
+}
+
 static void judge_deployed(gsrt__search *s, const gsrt__sketch *sketch, const gsrt_deployment *d, gsrt__judgement *j)
 {
     gsrt_diag missing = {0};
@@ -420,14 +446,7 @@ static void judge_deployed(gsrt__search *s, const gsrt__sketch *sketch, const gs
     if (j->failure_count > 0 && j->change_to < 0)
         return;
     gsrt_cost cost;
-    const gsrt_cost_question question = {.workload = s->problem->workload,
-                                         .fleet = &s->fleet,
-                                         .deployment = d,
-                                         .demand = &s->problem->demand,
-                                         .mode = s->problem->mode,
-                                         .today = s->problem->today,
-                                         .is_plain = true,
-                                         .profile = s->profile};
+    const gsrt_cost_question question = question_about(s, d, true);
     s->evaluation_count++;
     gsrt_status status = gsrt_cost_predict(&question, NULL, &cost);
     if (status != GSRT_OK) {

@@ -47,10 +47,19 @@ gsrt_status gsrt__reach_find(gsrt__search *s)
         if (status != GSRT_OK)
             return status;
         s->ways[any].profile = gsrt_cost_profile_create(s->problem->workload, &s->ways[any].fleet);
-        if (s->ways[any].profile == NULL)
+        s->ways[any].memo = gsrt_cost_memo_create();
+        if (s->ways[any].profile == NULL || s->ways[any].memo == NULL)
             return GSRT_ENOMEM;
     }
     return GSRT_OK;
+}
+
+void gsrt__reach_fini(gsrt__search *s)
+{
+    for (uint32_t any = 0; any < 2; any++) {
+        (void)gsrt_cost_profile_free(s->ways[any].profile);
+        (void)gsrt_cost_memo_free(s->ways[any].memo);
+    }
 }
 
 typedef struct asking {
@@ -128,7 +137,9 @@ static bool are_joined(gsrt__search *s, const gsrt_deployment *d, bool any_trust
                                          .demand = &s->problem->demand,
                                          .mode = s->problem->mode,
                                          .today = s->problem->today,
-                                         .profile = s->ways[any_trust].profile};
+                                         .profile = s->ways[any_trust].profile,
+                                         .memo = s->ways[any_trust].memo,
+                                         .is_plain = true};
     asking a = {.walk = {.question = &question,
                          .profile = s->ways[any_trust].profile,
                          .workload = s->problem->workload,

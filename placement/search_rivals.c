@@ -250,8 +250,12 @@ static gsrt_status rival_made(gsrt__search *s, gsrt__rival *from, gsrt_search_re
     gsrt_status status = gsrt__sketch_deploy(s, from->sketch, &d, &full);
     if (status != GSRT_OK)
         return status;
+    if (from->judgement.objective.is_known)
+        from->judgement.objective = gsrt__objective_of(s, d);
     *to = (gsrt_rival){.deployment = d, .objective = from->judgement.objective};
     result->rival_count++;
+    if (s->status != GSRT_OK)
+        return s->status;
     return describe(s, &from->judgement, &result->arena, &to->rejection);
 }
 

@@ -84,6 +84,8 @@ bool gsrt__cut_layers(gsrt__search *s, uint32_t numeric, const gsrt__slot *slots
                 if (held > slot->capacity)
                     break; /* more layers hold more */
                 double seconds = (sums[l] - sums[k] + (l == n ? output : 0)) / slot->speed + slot->extra_seconds;
+                if (seconds >= now[l])
+                    break; /* nor are they faster */
                 double total = is_sum ? before[k] + seconds : before[k] > seconds ? before[k] : seconds;
                 if (total < now[l]) {
                     now[l] = total;

@@ -79,6 +79,26 @@ static void expire_fleet(gsrt_fleet *fleet, int32_t today)
 
 /* ---- what the checker says ---- */
 
+/* Where only values are asked for, and ways are remembered, the values are the same. */
+static void check_ranking(const gsrt_cost_question *asked, const gsrt_cost *whole)
+{
+    gsrt_cost_question question = *asked;
+    gsrt_cost cost;
+    question.memo = gsrt_cost_memo_create();
+    question.is_plain = true;
+    for (int again = 0; again < 2; again++) {
+        ck_assert_int_eq(gsrt_cost_predict(&question, NULL, &cost), GSRT_OK);
+        for (gsrt_measure m = 0; m < GSRT_MEASURE_COUNT; m++)
+            for (gsrt_percentile k = 0; k < GSRT_PERCENTILE_COUNT; k++) {
+                const gsrt_quantity *a = &cost.values[m][k], *b = &whole->values[m][k];
+                ck_assert_msg(a->is_known == b->is_known && (!a->is_known || a->value == b->value),
+                              "%s: %.17g for ranking, %.17g else", gsrt_measure_word(m), a->value, b->value);
+            }
+        gsrt_cost_fini(&cost);
+    }
+    question.memo = gsrt_cost_memo_free(question.memo);
+}
+
 static gsrt_cost predict(const game *g, const gsrt_deployment *deployment)
 {
     const gsrt_search_problem *p = &g->t.problem;
@@ -86,6 +106,7 @@ static gsrt_cost predict(const game *g, const gsrt_deployment *deployment)
     gsrt_cost_question question = {
         .workload = p->workload, .fleet = g->today, .deployment = deployment, .demand = &p->demand, .mode = p->mode};
     ck_assert_int_eq(gsrt_cost_predict(&question, NULL, &cost), GSRT_OK);
+    check_ranking(&question, &cost);
     return cost;
 }
 
