@@ -52,6 +52,7 @@ static gsrt_status read_options(gsrt_span bytes, gsrt_plan_carrier *c, uint32_t 
     gsrt_unpack_init(&unpack, bytes);
     gsrt_unpack_record(&unpack, OPTIONS_FIELD_COUNT);
     *out_rank_count = (uint32_t)gsrt_unpack_uint(&unpack, GSRT_RANK_COUNT_MAX);
+    c->narrowed_count = 0; /* who takes a role does not depend on it */
     c->exchange = (uint32_t)gsrt_unpack_uint(&unpack, GSRT_EXCHANGE_SCATTER);
     uint32_t layers = unpack_list(&unpack, c->layers, 2 * GSRT_STAGE_COUNT_MAX);
     c->stage_count = unpack_list(&unpack, c->member_counts, GSRT_STAGE_COUNT_MAX);

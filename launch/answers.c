@@ -1,6 +1,7 @@
 #include "launch/answers.h"
 
-#include "model/reference.h"
+#include "model/narrowed.h"
+#include "placement/plan_choices.h"
 #include "placement/scheduler.h"
 
 #include <stdlib.h>
@@ -268,7 +269,8 @@ gsrt_status gsrt_answers_logits(gsrt_answers *a, const gsrt_msg_logits *message,
     return status;
 }
 
-static gsrt_status verify_one(const gsrt_answers *a, uint32_t number, gsrt_report_contract *out)
+static gsrt_status verify_one(const gsrt_answers *a, uint32_t number, const gsrt_narrowed *narrowed,
+                              gsrt_report_contract *out)
 {
     const gsrt_answer *answer = &a->items[number];
     size_t bytes = a->loaded->workload->vocab_count * sizeof(float);
@@ -279,6 +281,7 @@ static gsrt_status verify_one(const gsrt_answers *a, uint32_t number, gsrt_repor
         gsrt_reference_create(a->loaded->weights, answer->prompt_count + answer->token_count, &reference);
     if (status != GSRT_OK)
         return status;
+    gsrt_narrowed_apply(narrowed, reference);
     for (uint32_t p = 0; p + 1 < answer->prompt_count + answer->token_count && status == GSRT_OK; p++) {
         bool is_compared = p + 1 >= answer->prompt_count;
         uint32_t index = p + 1 - answer->prompt_count;
@@ -301,11 +304,26 @@ static gsrt_status verify_one(const gsrt_answers *a, uint32_t number, gsrt_repor
     return status;
 }
 
+/* The reference reads weights as the plan has them. */
+static gsrt_status narrow(const gsrt_answers *a, gsrt_narrowed **out)
+{
+    const gsrt_workload *workload = a->loaded->workload;
+    gsrt_region_choice *choices = calloc(workload->region_count, sizeof *choices);
+    if (choices == NULL)
+        return GSRT_ENOMEM;
+    gsrt_plan_choices(a->scenario->plan, workload, choices);
+    gsrt_status status = gsrt_narrowed_create(a->loaded->weights, choices, out);
+    free(choices);
+    return status;
+}
+
 gsrt_status gsrt_answers_verify(const gsrt_answers *a, gsrt_report_contract *out)
 {
-    gsrt_status status = GSRT_OK;
+    gsrt_narrowed *narrowed = NULL;
+    gsrt_status status = narrow(a, &narrowed);
     for (uint32_t i = 0; i < a->scenario->request_count && status == GSRT_OK; i++)
-        status = verify_one(a, i, out);
+        status = verify_one(a, i, narrowed, out);
+    (void)gsrt_narrowed_free(narrowed);
     out->is_verified = status == GSRT_OK;
     return status;
 }

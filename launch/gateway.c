@@ -169,6 +169,8 @@ static gsrt_status say_start(gsrt_actor *self, const gateway *g, const gsrt_plan
                             .spares = carrier->spares,
                             .spares_count = carrier->spare_count,
                             .exchange = carrier->exchange,
+                            .narrowed = carrier->narrowed,
+                            .narrowed_count = 2 * carrier->narrowed_count,
                             .snapshot = is_view ? g->snapshot : 0,
                             .second_places = replicas->second_places,
                             .second_places_count = replicas->is_on ? replicas->rank_count : 0,

@@ -97,7 +97,7 @@ static gsrt_status find_ranks(const gsrt_planning *p, gsrt_plan_fallbacks *all)
 {
     gsrt_plan *plan = NULL;
     gsrt_diag diag = {0};
-    gsrt_status status = gsrt_rank_fleet_plan(&p->ranks, p->choice, &plan, &diag);
+    gsrt_status status = gsrt_rank_fleet_plan(&p->ranks, p->workload, p->choice, &plan, &diag);
     if (status == GSRT_EUNSUPPORTED)
         return GSRT_OK; /* without weights there may be a plan that nobody runs */
     for (uint32_t rank = 0; rank < p->rank_count && status == GSRT_OK; rank++) {

@@ -1,6 +1,7 @@
 #include "launch/plan_resolve.h"
 
 #include "base/limits.h"
+#include "launch/admission.h"
 #include "launch/plan_json.h"
 
 #include <string.h>
@@ -34,23 +35,48 @@ static gsrt_status keep(const gsrt_planning *p, gsrt_scenario_planning *out)
     return status;
 }
 
-gsrt_status gsrt_planning_resolve(gsrt_scenario *scenario, const gsrt_loaded *loaded, uint32_t rank_count,
-                                  gsrt_diag *diag)
+/* A plan that somebody wrote narrows by no other right than one that was found. */
+static gsrt_status check_written(const gsrt_scenario *scenario, const gsrt_loaded *loaded, uint32_t rank_count,
+                                 gsrt_diag *diag)
+{
+    gsrt_admission admission;
+    if (scenario->plan->narrowed_count == 0)
+        return GSRT_OK;
+    gsrt_status status = gsrt_plan_check(scenario->plan, loaded->workload, rank_count, scenario->file, diag);
+    if (status != GSRT_OK)
+        return status;
+    status = gsrt_admission_open(&admission, scenario, loaded, rank_count, diag);
+    if (status == GSRT_OK)
+        status = gsrt_admission_check(&admission, scenario->plan, diag);
+    gsrt_admission_fini(&admission);
+    return status;
+}
+
+static gsrt_status look_for_plan(gsrt_scenario *scenario, const gsrt_loaded *loaded, uint32_t rank_count,
+                                 gsrt_diag *diag)
 {
     gsrt_planning planning;
-    if (scenario->plan != NULL)
-        return GSRT_OK;
     gsrt_status status = gsrt_planning_open(&planning, scenario, loaded, rank_count, 0, diag);
     if (status == GSRT_OK)
         status = gsrt_planning_search(&planning, diag);
     if (status == GSRT_OK)
         status = keep(&planning, &scenario->planning);
     if (status == GSRT_OK)
-        status = gsrt_rank_fleet_plan(&planning.ranks, planning.choice, &scenario->plan, diag);
+        status = gsrt_rank_fleet_plan(&planning.ranks, planning.workload, planning.choice, &scenario->plan, diag);
     if (status == GSRT_OK) {
         scenario->batch_requests = planning.choice->pools[0].batch_max;
         scenario->prefill_chunk = planning.choice->pools[0].prefill_tokens;
     }
     gsrt_planning_fini(&planning);
+    return status;
+}
+
+gsrt_status gsrt_planning_resolve(gsrt_scenario *scenario, const gsrt_loaded *loaded, uint32_t rank_count,
+                                  gsrt_diag *diag)
+{
+    gsrt_status status = scenario->plan != NULL ? check_written(scenario, loaded, rank_count, diag)
+                                                : look_for_plan(scenario, loaded, rank_count, diag);
+    if (status == GSRT_OK && scenario->plan->narrowed_count > 0)
+        scenario->contract = "budgets";
     return status;
 }

@@ -1,6 +1,7 @@
 #include "launch/planning.h"
 
 #include "base/limits.h"
+#include "launch/admission.h"
 #include "launch/answers.h"
 #include "launch/fleet_source.h"
 #include "launch/read_file.h"
@@ -55,31 +56,6 @@ static gsrt_status open_fleet(gsrt_planning *p, int32_t today, gsrt_diag *diag)
     if (status == GSRT_OK && p->findings.error_count > 0)
         status = gsrt_diag_set(diag, GSRT_EINPUT, path, NULL, "%zu error%s; see 'gsrt fleet check'",
                                p->findings.error_count, p->findings.error_count == 1 ? "" : "s");
-    return status;
-}
-
-/* What was measured on other weights says nothing of these; without weights nobody knows which they were. */
-static void forget_others(gsrt_planning *p)
-{
-    char hash[33] = "";
-    if (p->loaded != NULL)
-        gsrt_validate_hash_weights(p->loaded->weights, hash);
-    gsrt_validate_keep_only(&p->evidence, hash);
-}
-
-static gsrt_status open_evidence(gsrt_planning *p, gsrt_diag *diag)
-{
-    const char *path = p->scenario->planning.evidence;
-    if (path == NULL)
-        return GSRT_OK;
-    gsrt_buffer text;
-    gsrt_buffer_init(&text, GSRT_JSON_BYTES_MAX);
-    gsrt_status status = gsrt_read_file(path, "give what 'gsrt plan --validate' has written", &text, diag);
-    if (status == GSRT_OK)
-        status = gsrt_evidence_list_read(&p->evidence, gsrt_buffer_span(&text), path, diag);
-    gsrt_buffer_fini(&text);
-    if (status == GSRT_OK)
-        forget_others(p);
     return status;
 }
 
@@ -165,7 +141,7 @@ gsrt_status gsrt_planning_open(gsrt_planning *planning, const gsrt_scenario *sce
     if (status == GSRT_OK)
         status = open_fleet(p, today, diag);
     if (status == GSRT_OK)
-        status = open_evidence(p, diag);
+        status = gsrt_admission_read_evidence(scenario, p->loaded, &p->evidence, diag);
     if (status == GSRT_OK)
         status = derive_demand(p, diag);
     if (status != GSRT_OK)
@@ -307,5 +283,5 @@ gsrt_status gsrt_planning_executable(const gsrt_planning *planning, gsrt_diag *d
     if (status == GSRT_OK && !p->is_of_ranks)
         status = gsrt_diag_set(diag, GSRT_EUNSUPPORTED, NULL, "fleet.inventory",
                                "the ranks of a run are no machines of an inventory; it can be planned for, not run");
-    return status == GSRT_OK ? gsrt_deployment_executable(p->choice, diag) : status;
+    return status == GSRT_OK ? gsrt_deployment_executable(p->choice, p->workload, diag) : status;
 }

@@ -212,11 +212,13 @@ static void unpack_carrier(const gsrt_msg_start *start, gsrt_plan_carrier *out)
     out->role_count = start->ranks_count == start->shares_count ? start->ranks_count : 0;
     out->spare_count = start->spares_count;
     out->exchange = start->exchange;
+    out->narrowed_count = start->narrowed_count / 2;
     memcpy(out->layers, start->layers, start->layers_count * sizeof *out->layers);
     memcpy(out->member_counts, start->member_counts, start->member_counts_count * sizeof *out->member_counts);
     memcpy(out->ranks, start->ranks, start->ranks_count * sizeof *out->ranks);
     memcpy(out->shares, start->shares, start->shares_count * sizeof *out->shares);
     memcpy(out->spares, start->spares, start->spares_count * sizeof *out->spares);
+    memcpy(out->narrowed, start->narrowed, start->narrowed_count * sizeof *out->narrowed);
 }
 
 static gsrt_status take_plan(gsrt_rank *r, const gsrt_msg_start *start, gsrt_diag *diag)

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "placement/deployment_executable.h"
+#include "placement/plan_choices.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -337,10 +338,10 @@ static gsrt_exchange exchange_of(const gsrt_deployment_pool *pool)
     return has_gather == has_subtrees ? GSRT_EXCHANGE_AUTO : has_gather ? GSRT_EXCHANGE_GATHER : GSRT_EXCHANGE_REDUCE;
 }
 
-gsrt_status gsrt_rank_fleet_plan(const gsrt_rank_fleet *ranks, const gsrt_deployment *deployment, gsrt_plan **out,
-                                 gsrt_diag *diag)
+gsrt_status gsrt_rank_fleet_plan(const gsrt_rank_fleet *ranks, const gsrt_workload *workload,
+                                 const gsrt_deployment *deployment, gsrt_plan **out, gsrt_diag *diag)
 {
-    gsrt_status status = gsrt_deployment_executable(deployment, diag);
+    gsrt_status status = gsrt_deployment_executable(deployment, workload, diag);
     if (status != GSRT_OK)
         return status;
     const gsrt_deployment_pool *pool = &deployment->pools[0];
@@ -351,6 +352,8 @@ gsrt_status gsrt_rank_fleet_plan(const gsrt_rank_fleet *ranks, const gsrt_deploy
     for (uint32_t s = 0; s < pool->stage_count && status == GSRT_OK; s++)
         status = fill_stage(ranks, &pool->stages[s], plan, &plan->stages[s], has_role);
     plan->exchange = exchange_of(pool);
+    if (status == GSRT_OK)
+        status = gsrt_plan_take_choices(plan, workload, deployment->choices);
     plan->spares = gsrt_arena_take(&plan->arena, ranks->rank_count, sizeof *plan->spares);
     if (status == GSRT_OK && plan->spares == NULL)
         status = GSRT_ENOMEM;
@@ -396,6 +399,7 @@ gsrt_deployment *gsrt_rank_fleet_deployment(const gsrt_rank_fleet *ranks, const 
     }
     if (status != GSRT_OK)
         return gsrt_deployment_free(d);
+    gsrt_plan_choices(plan, workload, d->choices);
     gsrt_deployment_pool *pool = &d->pools[0];
     pool->phases = GSRT_PHASE_PREFILL | GSRT_PHASE_DECODE;
     pool->replica_count = 1;

@@ -31,8 +31,8 @@ uint32_t gsrt_rank_fleet_rank(const gsrt_rank_fleet *ranks, uint32_t part, uint6
 
 /* The plan by which the runtime executes a deployment on these ranks; ranks without a role stand by. *out owned.
  * GSRT_OK | GSRT_EUNSUPPORTED (gsrt_deployment_executable) | GSRT_ENOMEM. */
-GSRT_MUST_CHECK gsrt_status gsrt_rank_fleet_plan(const gsrt_rank_fleet *ranks, const gsrt_deployment *deployment,
-                                                 gsrt_plan **out, gsrt_diag *diag);
+GSRT_MUST_CHECK gsrt_status gsrt_rank_fleet_plan(const gsrt_rank_fleet *ranks, const gsrt_workload *workload,
+                                                 const gsrt_deployment *deployment, gsrt_plan **out, gsrt_diag *diag);
 
 /* The other way round: a plan of these ranks as a deployment, with these batches; spares do not count. *out owned;
  * NULL: no memory. */

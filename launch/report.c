@@ -5,6 +5,7 @@
 #include "launch/predicted.h"
 
 #include "placement/fallback.h"
+#include "placement/plan_choices.h"
 #include "placement/second_place.h"
 
 #include "base/json.h"
@@ -56,6 +57,20 @@ static json_t *stage_json(const gsrt_plan *plan, const gsrt_workload *workload, 
     return o.value;
 }
 
+/* "narrowed": [{"region": "layer.1", "weights": "q8_0"}] */
+static json_t *narrowed_json(const gsrt_plan *plan)
+{
+    json_t *all = json_array();
+    for (uint32_t i = 0; i < plan->narrowed_count && all != NULL; i++) {
+        char room[GSRT_PLAN_PLACE_NAME_BYTES];
+        gsrt_tree o = {.value = json_object()};
+        gsrt_tree_text(&o, "region", gsrt_plan_place_name(plan->narrowed[i].place, room));
+        gsrt_tree_text(&o, "weights", gsrt_dtype_name(plan->narrowed[i].weights));
+        all = gsrt_tree_append(all, o.value);
+    }
+    return all;
+}
+
 static json_t *plan_json(const gsrt_plan *plan, const gsrt_workload *workload)
 {
     json_t *stages = json_array();
@@ -66,6 +81,7 @@ static json_t *plan_json(const gsrt_plan *plan, const gsrt_workload *workload)
     gsrt_tree_set(&o, "stages", stages);
     gsrt_tree_set(&o, "spares", numbers(plan->spares, plan->spare_count));
     gsrt_tree_text(&o, "exchange", gsrt_exchange_name(plan->exchange));
+    gsrt_tree_set(&o, "narrowed", narrowed_json(plan));
     return o.value;
 }
 
@@ -342,7 +358,7 @@ static json_t *fallback_json(const gsrt_plan *plan, const gsrt_workload *workloa
         for (uint32_t s = 0; s < without->stage_count && stages != NULL; s++)
             stages = gsrt_tree_append(stages, stage_json(without, workload, s));
         gsrt_tree_text(&o, "way", gsrt_way_name(way));
-        gsrt_tree_text(&o, "contract", "bitwise");
+        gsrt_tree_text(&o, "contract", without->narrowed_count == 0 ? "bitwise" : "budgets");
         gsrt_tree_set(&o, "stages", stages);
     }
     gsrt_plan_free(without);

@@ -15,7 +15,7 @@
 #define GSRT_PLAN_SCHEMA "gsrt-plan/1"
 
 typedef struct gsrt_report_contract {
-    const char *kind;                    /* "bitwise" */
+    const char *kind;                    /* "bitwise"; "budgets": the plan narrows regions, and so does the reference */
     bool is_verified;                    /* a reference pass was made: kept, compared and different mean something */
     const char *unverified_because;      /* when it was not; NULL: "verify: none" */
     uint64_t compared;                   /* logit hashes compared */

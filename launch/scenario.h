@@ -81,7 +81,8 @@ typedef struct gsrt_scenario {
     const gsrt_synthetic *synthetic;
     gsrt_scenario_request *requests;
     uint32_t request_count;
-    const char *contract;        /* what a run keeps and verifies: "bitwise", whatever less is asked for */
+    const char *contract; /* what a run keeps and verifies: "bitwise", whatever less is asked for; "budgets" where
+                             its plan narrows regions */
     struct gsrt_contract *asked; /* owned: what a plan must keep */
     gsrt_scenario_planning planning;
     gsrt_plan *plan;   /* owned; layers and roles checked, not yet against the model and the number of ranks; NULL:

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "launch/scenario_impl.h"
 #include "placement/contract.h"
+#include "placement/plan_choices.h"
 
 #include <inttypes.h>
 
@@ -194,10 +195,55 @@ static gsrt_status read_exchange(gsrt_yaml_reader *reader, const gsrt_yaml_node 
     return status;
 }
 
+static gsrt_status read_region(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    gsrt_plan_narrowed *narrowed = object;
+    const char *name;
+    static const gsrt_yaml_field text = {NULL, GSRT_YAML_FIELD_TEXT, 0, 1, GSRT_NAME_BYTES_MAX, NULL, NULL};
+    gsrt_status status = gsrt_yaml_read_field(reader, node, &text, &name);
+    if (status == GSRT_OK && !gsrt_plan_place_named(name, &narrowed->place))
+        status = gsrt_yaml_refuse(reader, node,
+                                  "'%.64s' is no region; 'embed', 'layer.0', 'layer.1', ..., 'output' are", name);
+    return status;
+}
+
+static gsrt_status read_weights(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    gsrt_plan_narrowed *narrowed = object;
+    static const char *const words[] = {"f16", "bf16", "q8_0", "q4_0"};
+    static const gsrt_dtype dtypes[] = {GSRT_DTYPE_F16, GSRT_DTYPE_BF16, GSRT_DTYPE_Q8_0, GSRT_DTYPE_Q4_0};
+    size_t index;
+    gsrt_status status = gsrt_yaml_read_word(reader, node, words, sizeof words / sizeof words[0], &index);
+    if (status == GSRT_OK)
+        narrowed->weights = dtypes[index];
+    return status;
+}
+
+static const gsrt_yaml_field narrowed_fields[] = {
+    {"region", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_region, "layer.0"},
+    {"weights", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_weights, "q8_0"},
+};
+
+static gsrt_status read_narrowed_region(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    return GSRT_YAML_READ_FIELDS(reader, node, narrowed_fields, object);
+}
+
+static gsrt_status read_narrowed(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    gsrt_plan *plan = object;
+    void *items;
+    uint32_t count;
+    gsrt_status status = gsrt_yaml_read_items(reader, node, &plan->arena, sizeof *plan->narrowed, 0,
+                                              GSRT_PLAN_PLACE_COUNT, read_narrowed_region, &items, &count);
+    return status == GSRT_OK ? gsrt_plan_narrow(plan, items, count) : status;
+}
+
 static const gsrt_yaml_field plan_fields[] = {
     {"stages", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_stages, "[{layers: [FIRST, LAST], ranks: [0]}]"},
     {"spares", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_spares, NULL},
     {"exchange", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_exchange, NULL},
+    {"narrowed", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_narrowed, NULL},
 };
 
 static gsrt_status read_plan(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)

@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/yaml.h"
 #include "launch/scenario_impl.h"
+#include "placement/plan_choices.h"
 #include "placement/search.h"
 
 #include <inttypes.h>
@@ -171,7 +172,15 @@ static void put_plan(printer *p, const gsrt_plan *plan)
     put_u32s(p, "  spares: ", plan->spares, plan->spare_count);
     put(p, "\n  exchange: ");
     put(p, gsrt_exchange_name(plan->exchange));
-    put(p, "\n");
+    put(p, plan->narrowed_count == 0 ? "\n  narrowed: []\n" : "\n  narrowed:\n");
+    for (uint32_t i = 0; i < plan->narrowed_count; i++) {
+        char room[GSRT_PLAN_PLACE_NAME_BYTES];
+        put(p, "    - {region: ");
+        put(p, gsrt_plan_place_name(plan->narrowed[i].place, room));
+        put(p, ", weights: ");
+        put(p, gsrt_dtype_name(plan->narrowed[i].weights));
+        put(p, "}\n");
+    }
 }
 
 /* The ranks of each side in their order: the same sides, whoever wrote them in another. */

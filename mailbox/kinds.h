@@ -147,6 +147,7 @@
     F(u32s, shares, GSRT_RANK_COUNT_MAX)                                                                               \
     F(u32s, spares, GSRT_RANK_COUNT_MAX)                                                                               \
     F(u32, exchange, 255)                                                                                              \
+    F(u32s, narrowed, 2 * (GSRT_LAYER_COUNT_MAX + 2))                                                                  \
     F(u64, snapshot, 0)                                                                                                \
     F(u32s, second_places, GSRT_RANK_COUNT_MAX)                                                                        \
     F(u32s, transfers, GSRT_BODY_BYTES_MAX / 8)

@@ -4,6 +4,7 @@
 #include "collectives/exchange.h"
 #include "collectives/reduction.h"
 #include "model/lower_impl.h"
+#include "model/narrow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -198,7 +199,39 @@ static uint16_t need_whole_quantised(gsrt__lowering *l, uint32_t value)
 
 /* ---- products ---- */
 
-static gsrt_matrix *new_matrix(gsrt__lowering *l, const gsrt_op *op, gsrt__range rows, gsrt__range k)
+/* The format in which this plan has the op's matrix. */
+static gsrt_dtype dtype_of(const gsrt__lowering *l, const gsrt_op *op)
+{
+    return gsrt_choice_weights(&l->choices[op->region], l->workload, op);
+}
+
+/* The rows of the share, narrowed, instead of those of the file. */
+static void narrow(gsrt__lowering *l, const gsrt_op *op, gsrt__range rows, gsrt__range k, gsrt_matrix *matrix)
+{
+    gsrt_lowered *out = l->out;
+    gsrt_narrowing narrowing = {.tensor = op->tensor,
+                                .weights = matrix->dtype,
+                                .held = matrix->dtype,
+                                .row_first = rows.first,
+                                .row_count = rows.count,
+                                .k_first = k.first,
+                                .k_count = k.count};
+    if (!grow(l, (void **)&out->narrowed, out->narrowed_count, sizeof *out->narrowed) ||
+        !grow(l, (void **)&out->narrowing, out->narrowed_count, sizeof *out->narrowing))
+        return;
+    uint8_t *bytes = calloc(1, gsrt_narrowing_bytes(&narrowing));
+    gsrt_status status = bytes == NULL ? GSRT_ENOMEM : gsrt_narrow_weights(l->weights, &narrowing, bytes);
+    out->narrowing[out->narrowed_count] = matrix;
+    out->narrowed[out->narrowed_count++] = bytes;
+    matrix->rows = bytes;
+    matrix->row_stride_bytes = gsrt_narrowing_row_bytes(&narrowing);
+    gsrt_weights_release(l->weights, op->tensor, rows.first, rows.count);
+    if (status != GSRT_OK)
+        l->status = status;
+}
+
+/* A share of the op's matrix; NULL: no memory. */
+static gsrt_matrix *matrix_of(gsrt__lowering *l, const gsrt_op *op, gsrt__range rows, gsrt__range k)
 {
     const gsrt_tensor *t = &l->workload->tensors[op->tensor];
     gsrt_matrix *matrix = gsrt_arena_take(&l->out->arena, 1, sizeof *matrix);
@@ -207,7 +240,7 @@ static gsrt_matrix *new_matrix(gsrt__lowering *l, const gsrt_op *op, gsrt__range
         return NULL;
     }
     matrix->name = t->name;
-    matrix->dtype = t->dtype;
+    matrix->dtype = dtype_of(l, op);
     matrix->row_count = rows.count;
     matrix->k_total = t->column_count;
     matrix->k_first = k.first;
@@ -215,9 +248,18 @@ static gsrt_matrix *new_matrix(gsrt__lowering *l, const gsrt_op *op, gsrt__range
     matrix->k_group = op->k_group == 0 ? 1 : op->k_group;
     matrix->rows = gsrt_weights_rows(l->weights, op->tensor, rows.first, rows.count, NULL);
     matrix->row_stride_bytes = gsrt_weights_row_bytes(l->weights, op->tensor);
-    if (rows.count > 0 && k.count > 0) {
+    if (matrix->dtype != t->dtype && rows.count > 0 && k.count > 0)
+        narrow(l, op, rows, k, matrix);
+    return matrix;
+}
+
+static gsrt_matrix *new_matrix(gsrt__lowering *l, const gsrt_op *op, gsrt__range rows, gsrt__range k)
+{
+    const gsrt_tensor *t = &l->workload->tensors[op->tensor];
+    gsrt_matrix *matrix = matrix_of(l, op, rows, k);
+    if (matrix != NULL && rows.count > 0 && k.count > 0) {
         gsrt_weights_touch(l->weights, op->tensor, rows.first, rows.count, k.first, k.count);
-        uint64_t bytes = rows.count * matrix->row_stride_bytes * k.count / t->column_count;
+        uint64_t bytes = rows.count * gsrt_weights_row_bytes(l->weights, op->tensor) * k.count / t->column_count;
         bool is_whole = rows.count == t->row_count && k.count == t->column_count && l->member_count > 1;
         *(is_whole ? &l->out->copy_bytes : &l->out->share_bytes) += bytes;
         if (grow(l, (void **)&l->out->matrices, l->out->matrix_count, sizeof *l->out->matrices))
@@ -242,7 +284,7 @@ static bool find_chunk_ends(const gsrt__lowering *l, const gsrt_op *op, uint32_t
     if (!gsrt__is_split(l, op->in[0]) || l->held[op->in[0]].whole != GSRT_NO_SLOT ||
         l->held[op->in[0]].whole_q8 != GSRT_NO_SLOT || l->workload->values[op->in[0]].is_kv)
         return false;
-    uint32_t chunk = gsrt_chunk_of(t->column_count, op->k_group == 0 ? 1 : op->k_group, t->dtype);
+    uint32_t chunk = gsrt_chunk_of(t->column_count, op->k_group == 0 ? 1 : op->k_group, dtype_of(l, op));
     if (!is_aligned(l, op->in[0], chunk))
         return false;
     uint32_t end = 0;
@@ -295,7 +337,7 @@ static bool prefers_reduce(const gsrt__lowering *l, const gsrt_op *op, const gsr
     if (l->plan->exchange != GSRT_EXCHANGE_AUTO)
         return l->plan->exchange != GSRT_EXCHANGE_GATHER;
     uint64_t input = gathered_width(l, op->in[0]), output = gathered_width(l, op->out) * (uint64_t)sizeof(float);
-    if (gsrt_dtype_is_quantised(l->workload->tensors[op->tensor].dtype))
+    if (gsrt_dtype_is_quantised(dtype_of(l, op)))
         input = input / 32 * sizeof(gsrt_q8_block);
     else
         input *= sizeof(float);
@@ -339,7 +381,7 @@ static void lower_split_over_k(gsrt__lowering *l, const gsrt_op *op, const uint3
     gsrt_reduction_piece share = gsrt_reduction_share(reduction, l->member);
     uint32_t own_nodes = gsrt_reduction_piece_of(reduction, 0, l->member, l->member).node_count;
     uint16_t in = h->share;
-    if (gsrt_dtype_is_quantised(t->dtype)) {
+    if (gsrt_dtype_is_quantised(dtype_of(l, op))) {
         if (h->share_q8 == GSRT_NO_SLOT)
             h->share_q8 = quantise(l, h->share, k.count);
         in = h->share_q8;
@@ -388,7 +430,7 @@ void gsrt__lower_linear(gsrt__lowering *l, const gsrt_op *op)
         }
     }
     uint16_t in =
-        gsrt_dtype_is_quantised(t->dtype) ? need_whole_quantised(l, op->in[0]) : gsrt__need_whole(l, op->in[0]);
+        gsrt_dtype_is_quantised(dtype_of(l, op)) ? need_whole_quantised(l, op->in[0]) : gsrt__need_whole(l, op->in[0]);
     gsrt__range rows = gsrt__share_of(l, op->out, l->member);
     uint16_t out = gsrt__new_slot(l, GSRT_SLOT_F32, rows.count);
     gsrt_instr linear = gsrt__blank_instr(GSRT_INSTR_LINEAR, in, out);
@@ -425,19 +467,9 @@ const float *gsrt__lower_vector(gsrt__lowering *l, uint32_t tensor)
 gsrt_matrix *gsrt__lower_embedding(gsrt__lowering *l, const gsrt_op *op)
 {
     const gsrt_tensor *t = &l->workload->tensors[op->tensor];
-    gsrt_matrix *matrix = gsrt_arena_take(&l->out->arena, 1, sizeof *matrix);
-    if (matrix == NULL) {
-        l->status = GSRT_ENOMEM;
-        return NULL;
-    }
-    *matrix = (gsrt_matrix){.name = t->name,
-                            .dtype = t->dtype,
-                            .row_count = t->row_count,
-                            .k_total = t->column_count,
-                            .k_count = t->column_count,
-                            .k_group = 1,
-                            .rows = gsrt_weights_rows(l->weights, op->tensor, 0, t->row_count, NULL),
-                            .row_stride_bytes = gsrt_weights_row_bytes(l->weights, op->tensor)};
+    gsrt_matrix *matrix = matrix_of(l, op, (gsrt__range){0, t->row_count}, (gsrt__range){0, t->column_count});
+    if (matrix != NULL && matrix->dtype != t->dtype) /* else what is looked up is declared then */
+        gsrt_weights_touch(l->weights, op->tensor, 0, t->row_count, 0, t->column_count);
     l->out->embed_tensor = op->tensor;
     return matrix;
 }

@@ -13,7 +13,8 @@
  * member finishes a range of the columns, and these are gathered (collectives/reduction.h). All give the bits of the
  * unsplit product (docs/numerics.md).
  *
- * Slots are reused once nobody reads their value any more. Pure: maps and reads no weights, only points to them.
+ * Slots are reused once nobody reads their value any more. Maps and reads no weights, only points to them; but what the
+ * plan narrows is read and narrowed, the member's share of it, into memory of the lowered program.
  */
 #ifndef GSRT_MODEL_LOWER_H
 #define GSRT_MODEL_LOWER_H
@@ -58,6 +59,9 @@ typedef struct gsrt_lowered {
     uint32_t matrix_count;
     gsrt_rope_table **ropes;
     uint32_t rope_count;
+    uint8_t **narrowed;      /* [narrowed_count]; owned */
+    gsrt_matrix **narrowing; /* [narrowed_count] the matrices whose rows these are */
+    uint32_t narrowed_count;
     uint64_t share_bytes; /* of split tensors: this member's units */
     uint64_t copy_bytes;  /* of tensors that every member of the group holds (norms, and what cannot be split) */
 } gsrt_lowered;

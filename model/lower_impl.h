@@ -4,6 +4,7 @@
 #define GSRT_MODEL_LOWER_IMPL_H
 
 #include "model/lower.h"
+#include "placement/contract.h"
 
 enum { GSRT__SLOTS_MAX = 256 };
 
@@ -22,6 +23,7 @@ typedef struct gsrt__lowering {
     gsrt_weights *weights;
     const gsrt_plan *plan;
     const gsrt_plan_stage *stage;
+    gsrt_region_choice *choices; /* [region_count]: the formats of the plan */
     uint32_t member, member_count;
     uint32_t context_max;
     gsrt_lowered *out;

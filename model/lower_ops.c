@@ -1,5 +1,6 @@
 /* The walk over the op list: one function per kind of op, and the life of the values. */
 #include "model/lower_impl.h"
+#include "placement/plan_choices.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -252,6 +253,10 @@ gsrt_lowered *gsrt_lowered_free(gsrt_lowered *lowered)
     for (uint32_t i = 0; i < lowered->rope_count; i++)
         gsrt_rope_table_free(lowered->ropes[i]);
     free(lowered->ropes);
+    for (uint32_t i = 0; i < lowered->narrowed_count; i++)
+        free(lowered->narrowed[i]);
+    free(lowered->narrowed);
+    free(lowered->narrowing);
     free(lowered->matrices);
     free((void *)(uintptr_t)lowered->program.instrs);
     free((void *)(uintptr_t)lowered->segments);
@@ -268,13 +273,16 @@ gsrt_status gsrt_lower(gsrt_weights *weights, const gsrt_plan *plan, uint32_t st
     gsrt__lowering *l = calloc(1, sizeof *l);
     gsrt_lowered *lowered = calloc(1, sizeof *lowered);
     gsrt__held *held = calloc(workload->value_count, sizeof *held);
+    gsrt_region_choice *choices = calloc(workload->region_count, sizeof *choices);
     gsrt_status status = GSRT_ENOMEM;
-    if (l != NULL && lowered != NULL && held != NULL) {
+    if (l != NULL && lowered != NULL && held != NULL && choices != NULL) {
+        gsrt_plan_choices(plan, workload, choices);
         const gsrt_plan_stage *s = &plan->stages[stage];
         *l = (gsrt__lowering){.workload = workload,
                               .weights = weights,
                               .plan = plan,
                               .stage = s,
+                              .choices = choices,
                               .member = member,
                               .member_count = s->member_count,
                               .context_max = context_max,
@@ -292,6 +300,7 @@ gsrt_status gsrt_lower(gsrt_weights *weights, const gsrt_plan *plan, uint32_t st
         free(l->segments);
         free(l->exchanges);
     }
+    free(choices);
     free(held);
     free(l);
     if (status != GSRT_OK) {

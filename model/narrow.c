@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/numerics.h"
@@ -113,4 +114,47 @@ void gsrt_narrow_round(const float *x, size_t count, gsrt_dtype dtype, float *ou
         gsrt_matrix one = {.dtype = dtype, .row_count = 1, .k_total = block, .k_count = block, .rows = bytes};
         gsrt_oracle_embed(&one, 0, out + i);
     }
+}
+
+/* ---- weights ---- */
+
+static size_t bytes_of(gsrt_dtype dtype, uint32_t count)
+{
+    return (size_t)count / gsrt_dtype_block(dtype) * gsrt_dtype_block_bytes(dtype);
+}
+
+size_t gsrt_narrowing_row_bytes(const gsrt_narrowing *n)
+{
+    return bytes_of(n->held, n->k_count);
+}
+
+size_t gsrt_narrowing_bytes(const gsrt_narrowing *n)
+{
+    return bytes_of(n->held, n->k_first) + gsrt_narrowing_row_bytes(n) * n->row_count;
+}
+
+gsrt_status gsrt_narrow_weights(const gsrt_weights *weights, const gsrt_narrowing *n, uint8_t *out)
+{
+    const gsrt_tensor *t = &gsrt_weights_workload(weights)->tensors[n->tensor];
+    gsrt_matrix matrix = {.dtype = t->dtype,
+                          .row_count = n->row_count,
+                          .k_total = t->column_count,
+                          .k_count = t->column_count,
+                          .rows = gsrt_weights_rows(weights, n->tensor, n->row_first, n->row_count, NULL),
+                          .row_stride_bytes = gsrt_weights_row_bytes(weights, n->tensor)};
+    float *row = malloc((size_t)t->column_count * sizeof *row);
+    size_t front = bytes_of(n->held, n->k_first), row_bytes = gsrt_narrowing_row_bytes(n);
+    if (row == NULL)
+        return GSRT_ENOMEM;
+    assert(n->k_first % gsrt_dtype_block(n->weights) == 0 && n->k_count % gsrt_dtype_block(n->weights) == 0);
+    uint32_t mxcsr = gsrt_mxcsr_set();
+    for (uint32_t r = 0; r < n->row_count; r++) {
+        gsrt_oracle_embed(&matrix, r, row);
+        if (n->held != n->weights)
+            gsrt_narrow_round(row + n->k_first, n->k_count, n->weights, row + n->k_first);
+        gsrt_narrow(row + n->k_first, n->k_count, n->held, out + front + r * row_bytes);
+    }
+    gsrt_mxcsr_restore(mxcsr);
+    free(row);
+    return GSRT_OK;
 }

@@ -10,7 +10,7 @@
 #include "backends/oracle.h"
 #include "base/random.h"
 #include "model/narrow.h"
-#include "model/reference.h"
+#include "model/narrowed.h"
 #include "model/validate_figures.h"
 #include "placement/workload_text.h"
 
@@ -30,9 +30,9 @@ typedef struct validation {
     gsrt_arena arena;
     const gsrt_transformation *changes; /* [change_count] that are not exact */
     uint32_t change_count;
-    bool *is_changed;   /* [region_count] */
-    uint8_t **replaced; /* [op_count] rows in another format; owned */
-    line *lines;        /* [line_count] of the corpus, drawn ones first; owned */
+    bool *is_changed;        /* [region_count] */
+    gsrt_narrowed *narrowed; /* what the changed pass reads; owned */
+    line *lines;             /* [line_count] of the corpus, drawn ones first; owned */
     uint32_t line_count, drawn_count;
     uint32_t position_count; /* of a sequence at most */
     bool is_cut;             /* some line had more */
@@ -53,14 +53,6 @@ static gsrt_status refuse(const validation *v, gsrt_status status, uint32_t regi
 static bool is_half(gsrt_format format)
 {
     return format == GSRT_FORMAT_F16 || format == GSRT_FORMAT_BF16;
-}
-
-/* What the inputs of the region's products are rounded to. */
-static gsrt_dtype inputs_of(const gsrt_region_choice *choice)
-{
-    return choice->compute == GSRT_FORMAT_F16    ? GSRT_DTYPE_F16
-           : choice->compute == GSRT_FORMAT_BF16 ? GSRT_DTYPE_BF16
-                                                 : GSRT_DTYPE_F32;
 }
 
 static gsrt_status check_change(const validation *v, const gsrt_transformation *t)
@@ -113,60 +105,21 @@ static gsrt_status find_changes(validation *v)
                                                "nothing is changed that is not exact; there is nothing to validate");
 }
 
-/* The op's matrix as the choice has it: rounded to the format of the weights, then to that of the inputs of products.
- */
-static gsrt_status replace_matrix(validation *v, uint32_t op_at)
-{
-    const gsrt_op *op = &v->workload->ops[op_at];
-    const gsrt_tensor *t = &v->workload->tensors[op->tensor];
-    const gsrt_region_choice *choice = &v->options->choices[op->region];
-    gsrt_dtype weights = gsrt_choice_weights(choice, v->workload, op);
-    gsrt_dtype inputs = op->kind == GSRT_OP_EMBED ? GSRT_DTYPE_F32 : inputs_of(choice);
-    gsrt_dtype held = inputs == GSRT_DTYPE_F32 ? weights : inputs;
-    if (held == t->dtype)
-        return GSRT_OK;
-    size_t row_bytes = t->column_count / gsrt_dtype_block(held) * gsrt_dtype_block_bytes(held);
-    float *row = malloc((size_t)t->column_count * sizeof *row);
-    uint8_t *rows = malloc(row_bytes * t->row_count);
-    v->replaced[op_at] = rows;
-    gsrt_matrix matrix = {.dtype = t->dtype,
-                          .row_count = t->row_count,
-                          .k_total = t->column_count,
-                          .k_count = t->column_count,
-                          .rows = gsrt_weights_rows(v->weights, op->tensor, 0, t->row_count, NULL),
-                          .row_stride_bytes = gsrt_weights_row_bytes(v->weights, op->tensor)};
-    for (uint32_t r = 0; row != NULL && rows != NULL && r < t->row_count; r++) {
-        gsrt_oracle_embed(&matrix, r, row);
-        gsrt_narrow_round(row, t->column_count, weights, row);
-        gsrt_narrow(row, t->column_count, held, rows + r * row_bytes);
-    }
-    bool is_whole = row != NULL && rows != NULL;
-    free(row);
-    if (is_whole)
-        gsrt_reference_replace(v->changed, op_at, held, rows);
-    return is_whole ? GSRT_OK : GSRT_ENOMEM;
-}
-
 static gsrt_status make_passes(validation *v)
 {
     const gsrt_workload *w = v->workload;
     gsrt_status status = gsrt_reference_create(v->weights, v->position_count, &v->plain);
     if (status == GSRT_OK)
         status = gsrt_reference_create(v->weights, v->position_count, &v->changed);
-    v->replaced = calloc((size_t)w->op_count + 1, sizeof *v->replaced);
-    if (status == GSRT_OK && v->replaced == NULL)
-        status = GSRT_ENOMEM;
-    for (uint32_t i = 0; i < w->op_count && status == GSRT_OK; i++) {
-        gsrt_op_kind kind = w->ops[i].kind;
-        bool reads_matrix = kind == GSRT_OP_EMBED || kind == GSRT_OP_LINEAR || kind == GSRT_OP_LOGITS;
-        if (reads_matrix && v->is_changed[w->ops[i].region])
-            status = replace_matrix(v, i);
-    }
+    if (status == GSRT_OK)
+        status = gsrt_narrowed_create(v->weights, v->options->choices, &v->narrowed);
+    if (status == GSRT_OK)
+        gsrt_narrowed_apply(v->narrowed, v->changed);
     for (uint32_t r = 0; r < w->region_count && status == GSRT_OK; r++) {
         const gsrt_region_choice *choice = &v->options->choices[r];
         if (v->is_changed[r])
             gsrt_reference_round(v->changed, r, choice->state_is_as_given ? GSRT_DTYPE_F32 : choice->state,
-                                 inputs_of(choice));
+                                 gsrt_narrowed_inputs(choice));
     }
     return status;
 }
@@ -378,12 +331,10 @@ static gsrt_status conclude(validation *v, gsrt_evidence_list *list)
 
 static void fini(validation *v)
 {
-    for (uint32_t i = 0; v->replaced != NULL && i < v->workload->op_count; i++)
-        free(v->replaced[i]);
-    free(v->replaced);
     free(v->lines);
     (void)gsrt_reference_free(v->plain);
     (void)gsrt_reference_free(v->changed);
+    (void)gsrt_narrowed_free(v->narrowed);
     gsrt_arena_fini(&v->arena);
 }
 

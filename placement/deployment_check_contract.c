@@ -79,9 +79,8 @@ static void add_format(region_changes *r, const char *what, gsrt_dtype from, gsr
         add(r, name, is_kept ? NOTHING : bytes_to <= bytes_from ? NARROWED : UNPROVED, true, is_kept ? 0 : legal);
 }
 
-/* What canonical kernels compute the region in, and whether it has products at all. */
-static gsrt_format canonical_format(const gsrt__checking *c, const gsrt_region *region,
-                                    const gsrt_region_choice *choice, bool *out_has_products)
+gsrt_format gsrt__check_format(const gsrt__checking *c, const gsrt_region *region, const gsrt_region_choice *choice,
+                               bool *out_has_products)
 {
     gsrt_format format = GSRT_FORMAT_F32;
     *out_has_products = false;
@@ -122,7 +121,7 @@ static void find_choice(region_changes *r)
         if (op->state != GSRT_NO_INDEX && !choice->state_is_as_given)
             add_format(r, "kv", c->workload->states[op->state].dtype, choice->state, GSRT_LEGAL_QUANTISE_STATE);
     }
-    gsrt_format canonical = canonical_format(c, it, choice, &has_products);
+    gsrt_format canonical = gsrt__check_format(c, it, choice, &has_products);
     if (!has_products || choice->compute == canonical)
         return;
     (void)snprintf(name, sizeof name, "compute:%s->%s", gsrt_format_word(canonical), gsrt_format_word(choice->compute));

@@ -68,6 +68,9 @@ bool gsrt__check_stage_has(const gsrt__checking *c, const gsrt__stage_view *view
 /* The part, and all that it stands in, are of trust_min or above. */
 bool gsrt__check_is_trusted(const gsrt__checking *c, uint32_t part);
 
+/* What canonical kernels compute the region in, and whether it has products at all. */
+gsrt_format gsrt__check_format(const gsrt__checking *c, const gsrt_region *region, const gsrt_region_choice *choice,
+                               bool *out_has_products);
 /* In which format op->tensor lies in memory under a choice for its region. */
 gsrt_dtype gsrt__check_dtype(const gsrt_workload *workload, const gsrt_region_choice *choice, const gsrt_op *op);
 

@@ -88,6 +88,19 @@ static void check_executable_stage(gsrt__checking *c, const gsrt__stage_view *vi
         gsrt__check_violate(c, &wrong, "pools[%u].stages[%u]: a split that the runtime lacks", view->pool, view->stage);
 }
 
+/* Kernels are the canonical ones; weights may be narrowed to what these read, KV may not. */
+static bool is_choice_executable(const gsrt__checking *c, uint32_t region)
+{
+    static const gsrt_dtype narrow[] = {GSRT_DTYPE_Q4_0, GSRT_DTYPE_Q8_0, GSRT_DTYPE_BF16, GSRT_DTYPE_F16};
+    const gsrt_region_choice *choice = &c->deployment->choices[region];
+    bool is_read = choice->weights_are_as_given, has_products;
+    for (size_t i = 0; i < sizeof narrow / sizeof narrow[0]; i++)
+        is_read |= choice->weights == narrow[i];
+    gsrt_format canonical = gsrt__check_format(c, &c->workload->regions[region], choice, &has_products);
+    return is_read && choice->state_is_as_given && choice->arithmetic == GSRT_ARITHMETIC_CANONICAL &&
+           (!has_products || choice->compute == canonical);
+}
+
 void gsrt__check_executable(gsrt__checking *c)
 {
     const gsrt_deployment *d = c->deployment;
@@ -101,8 +114,7 @@ void gsrt__check_executable(gsrt__checking *c)
         d->pools[0].power_cap_w > 0 || d->pools[0].stage_count > GSRT_STAGE_COUNT_MAX)
         gsrt__check_violate(c, &wrong, "pools: replicas, phases, drafts or caps that the runtime lacks");
     for (uint32_t r = 0; r < d->region_count; r++) {
-        if (d->choices[r].arithmetic != GSRT_ARITHMETIC_CANONICAL || !d->choices[r].weights_are_as_given ||
-            !d->choices[r].state_is_as_given)
+        if (!is_choice_executable(c, r))
             gsrt__check_violate(c, &wrong, "choices[%u]: kernels or formats that the runtime lacks", r);
     }
     for (uint32_t s = 0; s < c->stage_count; s++)

@@ -1,10 +1,12 @@
 /* What placement/plan.h can say: one pipeline of stages, each split over its members by shares, in canonical
- * arithmetic and in the formats of the file. Everything else is named here, until the runtime learns it. */
+ * arithmetic, its weights in the formats of the file or narrowed, region by region. Everything else is named here,
+ * until the runtime learns it. */
 #include "placement/deployment_executable.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "placement/contract.h"
 #include "placement/plan.h"
 
 enum { WHERE_BYTES = 64 };
@@ -44,18 +46,24 @@ static const char *pool_lacks(const gsrt_deployment_pool *pool)
     return NULL;
 }
 
-static const char *choice_lacks(const gsrt_region_choice *choice)
+static const char *choice_lacks(const gsrt_workload *workload, uint32_t region, const gsrt_region_choice *choice)
 {
+    bool is_known = choice->weights_are_as_given || choice->weights == GSRT_DTYPE_F16 ||
+                    choice->weights == GSRT_DTYPE_BF16 || choice->weights == GSRT_DTYPE_Q8_0 ||
+                    choice->weights == GSRT_DTYPE_Q4_0;
     if (choice->arithmetic != GSRT_ARITHMETIC_CANONICAL)
         return "kernels but the canonical ones";
-    if (!choice->weights_are_as_given)
-        return "weights in another format than the file's";
+    if (!is_known)
+        return "kernels for weights in such a format";
+    if (choice->compute != gsrt_region_compute(workload, region, choice))
+        return "products of inputs in another format than the canonical one";
     if (!choice->state_is_as_given)
         return "KV in another format than the model's";
     return NULL;
 }
 
-gsrt_status gsrt_deployment_executable(const gsrt_deployment *deployment, gsrt_diag *diag)
+gsrt_status gsrt_deployment_executable(const gsrt_deployment *deployment, const gsrt_workload *workload,
+                                       gsrt_diag *diag)
 {
     char where[WHERE_BYTES];
     if (deployment->pool_count != 1)
@@ -71,7 +79,7 @@ gsrt_status gsrt_deployment_executable(const gsrt_deployment *deployment, gsrt_d
     }
     for (uint32_t r = 0; r < deployment->region_count; r++) {
         (void)snprintf(where, sizeof where, "choices[%" PRIu32 "]", r);
-        if ((what = choice_lacks(&deployment->choices[r])) != NULL)
+        if ((what = choice_lacks(workload, r, &deployment->choices[r])) != NULL)
             return lacks(diag, where, what);
     }
     return GSRT_OK;

@@ -92,6 +92,15 @@ static void close_gaps(gsrt_plan_carrier *roles, uint32_t stage_count)
     roles->stage_count = kept;
 }
 
+static void pack_narrowed(const gsrt_plan *plan, gsrt_plan_carrier *out)
+{
+    out->narrowed_count = plan->narrowed_count;
+    for (uint32_t i = 0; i < plan->narrowed_count; i++) {
+        out->narrowed[2 * i] = plan->narrowed[i].place;
+        out->narrowed[2 * i + 1] = (uint32_t)plan->narrowed[i].weights;
+    }
+}
+
 gsrt_status gsrt_plan_without(const gsrt_plan *full, const bool *is_there, uint32_t rank_count, gsrt_plan **out,
                               gsrt_way *out_way)
 {
@@ -102,6 +111,7 @@ gsrt_status gsrt_plan_without(const gsrt_plan *full, const bool *is_there, uint3
     if (d.roles.role_count == 0)
         return GSRT_EINFEASIBLE;
     close_gaps(&d.roles, full->stage_count);
+    pack_narrowed(full, &d.roles);
     for (uint32_t rank = 0; rank < rank_count; rank++) {
         if (d.is_idle[rank])
             d.roles.spares[d.roles.spare_count++] = rank;
@@ -114,8 +124,12 @@ gsrt_status gsrt_plan_without(const gsrt_plan *full, const bool *is_there, uint3
 
 bool gsrt_plan_has_layout_of(const gsrt_plan *a, const gsrt_plan *b)
 {
-    if (a->stage_count != b->stage_count || a->exchange != b->exchange)
+    if (a->stage_count != b->stage_count || a->exchange != b->exchange || a->narrowed_count != b->narrowed_count)
         return false;
+    for (uint32_t i = 0; i < a->narrowed_count; i++) {
+        if (a->narrowed[i].place != b->narrowed[i].place || a->narrowed[i].weights != b->narrowed[i].weights)
+            return false;
+    }
     for (uint32_t s = 0; s < a->stage_count; s++) {
         const gsrt_plan_stage *x = &a->stages[s], *y = &b->stages[s];
         if (x->layer_first != y->layer_first || x->layer_last != y->layer_last || x->member_count != y->member_count ||
@@ -151,6 +165,7 @@ void gsrt_plan_pack(const gsrt_plan *plan, gsrt_plan_carrier *out)
         memcpy(out->shares + out->role_count, stage->shares, stage->member_count * sizeof *out->shares);
         out->role_count += stage->member_count;
     }
+    pack_narrowed(plan, out);
     out->spare_count = plan->spare_count;
     if (plan->spare_count > 0)
         memcpy(out->spares, plan->spares, plan->spare_count * sizeof *out->spares);
@@ -175,11 +190,20 @@ static gsrt_status unpack_stage(gsrt_plan *plan, const gsrt_plan_carrier *carrie
     return GSRT_OK;
 }
 
+static gsrt_status unpack_narrowed(gsrt_plan *plan, const gsrt_plan_carrier *carrier)
+{
+    gsrt_plan_narrowed narrowed[GSRT_PLAN_PLACE_COUNT];
+    for (uint32_t i = 0; i < carrier->narrowed_count; i++)
+        narrowed[i] = (gsrt_plan_narrowed){.place = carrier->narrowed[2 * i],
+                                           .weights = (gsrt_dtype)carrier->narrowed[2 * i + 1]};
+    return gsrt_plan_narrow(plan, narrowed, carrier->narrowed_count);
+}
+
 gsrt_status gsrt_plan_unpack(const gsrt_plan_carrier *carrier, gsrt_plan **out)
 {
     if (carrier->stage_count == 0 || carrier->stage_count > GSRT_STAGE_COUNT_MAX ||
         carrier->role_count > GSRT_RANK_COUNT_MAX || carrier->spare_count > GSRT_RANK_COUNT_MAX ||
-        carrier->exchange > GSRT_EXCHANGE_SCATTER)
+        carrier->narrowed_count > GSRT_PLAN_PLACE_COUNT || carrier->exchange > GSRT_EXCHANGE_SCATTER)
         return GSRT_EDECODE;
     gsrt_plan *plan = gsrt_plan_create(carrier->stage_count);
     if (plan == NULL)
@@ -191,6 +215,8 @@ gsrt_status gsrt_plan_unpack(const gsrt_plan_carrier *carrier, gsrt_plan **out)
         status = unpack_stage(plan, carrier, s, &role);
     if (status == GSRT_OK && role != carrier->role_count)
         status = GSRT_EDECODE;
+    if (status == GSRT_OK)
+        status = unpack_narrowed(plan, carrier);
     if (status == GSRT_OK && carrier->spare_count > 0) {
         plan->spares = gsrt_arena_take(&plan->arena, carrier->spare_count, sizeof *plan->spares);
         status = plan->spares == NULL ? GSRT_ENOMEM : GSRT_OK;

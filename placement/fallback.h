@@ -25,7 +25,7 @@ GSRT_MUST_CHECK gsrt_status gsrt_plan_without(const gsrt_plan *full, const bool 
                                               gsrt_plan **out, gsrt_way *out_way);
 /* The same stages, groups, shares and exchange; spares do not count. */
 bool gsrt_plan_is_equal(const gsrt_plan *a, const gsrt_plan *b);
-/* The same but for which ranks have the roles: what a role has to do is the same in both. */
+/* The same, narrowed regions too, but for which ranks have the roles: what a role has to do is the same in both. */
 bool gsrt_plan_has_layout_of(const gsrt_plan *a, const gsrt_plan *b);
 
 /* A plan of its own, equal to `plan`. *out owned. GSRT_OK | GSRT_ENOMEM. */
@@ -35,7 +35,8 @@ GSRT_MUST_CHECK gsrt_status gsrt_plan_copy(const gsrt_plan *plan, gsrt_plan **ou
 typedef struct gsrt_plan_carrier {
     uint32_t layers[2 * GSRT_STAGE_COUNT_MAX], member_counts[GSRT_STAGE_COUNT_MAX];
     uint32_t ranks[GSRT_RANK_COUNT_MAX], shares[GSRT_RANK_COUNT_MAX], spares[GSRT_RANK_COUNT_MAX];
-    uint32_t stage_count, role_count, spare_count, exchange;
+    uint32_t narrowed[2 * GSRT_PLAN_PLACE_COUNT]; /* place and format in turn */
+    uint32_t stage_count, role_count, spare_count, exchange, narrowed_count;
 } gsrt_plan_carrier;
 void gsrt_plan_pack(const gsrt_plan *plan, gsrt_plan_carrier *out);
 /* Counts and numbers are checked against the limits, nothing else: gsrt_plan_check follows. *out owned.

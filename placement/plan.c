@@ -1,8 +1,10 @@
 #include "placement/plan.h"
+#include "placement/plan_choices.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Stages, ranks and shares at their ceilings, twice over. */
 enum { ARENA_BYTES_MAX = 4 << 20, PLACE_BYTES_MAX = 48, LIST_BYTES_MAX = 384 };
@@ -27,6 +29,18 @@ gsrt_plan *gsrt_plan_free(gsrt_plan *plan)
     gsrt_arena_fini(&plan->arena);
     free(plan);
     return NULL;
+}
+
+gsrt_status gsrt_plan_narrow(gsrt_plan *plan, const gsrt_plan_narrowed *narrowed, uint32_t count)
+{
+    gsrt_plan_narrowed *copy = gsrt_arena_take(&plan->arena, count, sizeof *copy);
+    if (copy == NULL)
+        return GSRT_ENOMEM;
+    if (count > 0)
+        memcpy(copy, narrowed, count * sizeof *copy);
+    plan->narrowed = copy;
+    plan->narrowed_count = count;
+    return GSRT_OK;
 }
 
 /* ---- check ---- */
@@ -168,6 +182,32 @@ static gsrt_status check_ranks(const gsrt_plan *plan, uint32_t rank_count, const
     return status;
 }
 
+static bool is_narrow(gsrt_dtype dtype)
+{
+    return dtype == GSRT_DTYPE_F16 || dtype == GSRT_DTYPE_BF16 || dtype == GSRT_DTYPE_Q8_0 || dtype == GSRT_DTYPE_Q4_0;
+}
+
+static gsrt_status check_narrowed(const gsrt_plan *plan, const gsrt_workload *workload, const char *file,
+                                  gsrt_diag *diag)
+{
+    for (uint32_t i = 0; i < plan->narrowed_count; i++) {
+        const gsrt_plan_narrowed *narrowed = &plan->narrowed[i];
+        char where[PLACE_BYTES_MAX];
+        (void)snprintf(where, sizeof where, "plan.narrowed[%" PRIu32 "]", i);
+        if (narrowed->place >= GSRT_PLAN_PLACE_COUNT || !is_narrow(narrowed->weights))
+            return gsrt_diag_set(diag, GSRT_EINPUT, file, where,
+                                 "is no region, or no format to narrow weights to; f16, bf16, q8_0 and q4_0 are");
+        if (i > 0 && narrowed->place <= plan->narrowed[i - 1].place)
+            return gsrt_diag_set(diag, GSRT_EINPUT, file, where,
+                                 "is not after the one before; name each region once, in the model's order");
+        bool is_layer = narrowed->place != GSRT_PLAN_EMBED && narrowed->place != GSRT_PLAN_OUTPUT;
+        if (workload != NULL && is_layer && narrowed->place - GSRT_PLAN_LAYER >= workload->layer_count)
+            return gsrt_diag_set(diag, GSRT_EINPUT, file, where, "layer %" PRIu32 " is past the model's last, %" PRIu32,
+                                 narrowed->place - GSRT_PLAN_LAYER, workload->layer_count - 1);
+    }
+    return GSRT_OK;
+}
+
 gsrt_status gsrt_plan_check(const gsrt_plan *plan, const gsrt_workload *workload, uint32_t rank_count, const char *file,
                             gsrt_diag *diag)
 {
@@ -177,7 +217,7 @@ gsrt_status gsrt_plan_check(const gsrt_plan *plan, const gsrt_workload *workload
     gsrt_status status = check_layers(plan, workload, file, diag);
     if (status == GSRT_OK)
         status = check_ranks(plan, rank_count, file, diag);
-    return status;
+    return status == GSRT_OK ? check_narrowed(plan, workload, file, diag) : status;
 }
 
 /* ---- reading ---- */
@@ -293,5 +333,13 @@ gsrt_status gsrt_plan_print(const gsrt_plan *plan, const gsrt_workload *workload
         list_numbers(spares, plan->spares, plan->spare_count, ",");
         status = gsrt_buffer_print(out, "spare ranks %s\n", spares);
     }
+    for (uint32_t i = 0; i < plan->narrowed_count && status == GSRT_OK; i++) {
+        char room[GSRT_PLAN_PLACE_NAME_BYTES];
+        status = gsrt_buffer_print(out, "%s%s %s", i == 0 ? "narrowed  " : ", ",
+                                   gsrt_plan_place_name(plan->narrowed[i].place, room),
+                                   gsrt_dtype_name(plan->narrowed[i].weights));
+    }
+    if (status == GSRT_OK && plan->narrowed_count > 0)
+        status = gsrt_buffer_print(out, "\n");
     return status;
 }

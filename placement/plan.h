@@ -22,6 +22,20 @@ typedef enum gsrt_exchange {
     GSRT_EXCHANGE_SCATTER, /* the same, always by ranges of columns */
 } gsrt_exchange;
 
+/* A region by its place in the workload's order: embed, layer.N, output. */
+enum {
+    GSRT_PLAN_EMBED = 0,
+    GSRT_PLAN_LAYER = 1, /* + N */
+    GSRT_PLAN_OUTPUT = GSRT_LAYER_COUNT_MAX + 1,
+    GSRT_PLAN_PLACE_COUNT
+};
+
+/* A region whose weights are computed with in another format than the file's (placement/plan_choices.h). */
+typedef struct gsrt_plan_narrowed {
+    uint32_t place;
+    gsrt_dtype weights;
+} gsrt_plan_narrowed;
+
 typedef struct gsrt_plan_stage {
     uint32_t layer_first, layer_last; /* inclusive */
     uint32_t member_count;            /* >= 1 */
@@ -36,16 +50,21 @@ typedef struct gsrt_plan {
     uint32_t *spares;
     uint32_t spare_count;
     gsrt_exchange exchange;
+    gsrt_plan_narrowed *narrowed; /* [narrowed_count], places ascending; all other regions are as the file has them */
+    uint32_t narrowed_count;
 } gsrt_plan;
 
 /* Room for stage_count stages, zeroed; owned; NULL: no memory. */
 gsrt_plan *gsrt_plan_create(uint32_t stage_count);
 gsrt_plan *gsrt_plan_free(gsrt_plan *plan);
 
+/* Have it narrow these places, ascending, and no others; copied. GSRT_OK | GSRT_ENOMEM: nothing has changed. */
+GSRT_MUST_CHECK gsrt_status gsrt_plan_narrow(gsrt_plan *plan, const gsrt_plan_narrowed *narrowed, uint32_t count);
+
 /* Check the plan against the workload (NULL: only what does not need one) and rank_count.
  * Each layer exactly once and in order; ranks below rank_count (else GSRT_EINFEASIBLE: "needs N ranks"), no rank in two
- * roles, shares not all zero. `file` is named in *diag; places are the scenario's ("plan.stages[1].ranks").
- * GSRT_OK | GSRT_EINPUT | GSRT_EINFEASIBLE. */
+ * roles, shares not all zero; narrowed places ascending, in the model, in formats that kernels compute with. `file` is
+ * named in *diag; places are the scenario's ("plan.stages[1].ranks"). GSRT_OK | GSRT_EINPUT | GSRT_EINFEASIBLE. */
 GSRT_MUST_CHECK gsrt_status gsrt_plan_check(const gsrt_plan *plan, const gsrt_workload *workload, uint32_t rank_count,
                                             const char *file, gsrt_diag *diag);
 
@@ -73,8 +92,8 @@ const char *gsrt_exchange_name(gsrt_exchange exchange);
  * shares > 0. source: Balinski & Young, "Fair Representation". */
 void gsrt_apportion(uint32_t unit_count, const uint32_t *shares, uint32_t count, uint32_t *out_first);
 
-/* A line per stage, and one for the spares, for people. workload may be NULL: then without the units of each member.
- * The plan has been checked. Errors as gsrt_buffer_append. */
+/* A line per stage, one for the spares and one for what is narrowed, for people. workload may be NULL: then without the
+ * units of each member. The plan has been checked. Errors as gsrt_buffer_append. */
 GSRT_MUST_CHECK gsrt_status gsrt_plan_print(const gsrt_plan *plan, const gsrt_workload *workload, gsrt_buffer *out);
 
 #endif

@@ -438,7 +438,7 @@ static void judge_deployed(gsrt__search *s, const gsrt__sketch *sketch, const gs
 {
     gsrt_diag missing = {0};
     check_contract(s, sketch, d, j);
-    if (s->problem->is_for_execution && gsrt_deployment_executable(d, &missing) != GSRT_OK) {
+    if (s->problem->is_for_execution && gsrt_deployment_executable(d, s->problem->workload, &missing) != GSRT_OK) {
         if (j->failure_count == 0)
             j->constraint = kept_text(s, missing.text);
         fail(j, GSRT_REASON_NOT_EXECUTABLE, "runtime", 0, 0, (gsrt_dimension){0}, -1);

@@ -29,6 +29,7 @@ TABLES = {
     "declares_fields": ["definitions", "declares", "properties"],
     "plan_fields": ["definitions", "plan", "properties"],
     "stage_fields": ["definitions", "stage", "properties"],
+    "narrowed_fields": ["definitions", "narrowed", "properties"],
     "fault_fields": ["definitions", "fault", "properties"],
     "move_fields": ["definitions", "move", "properties"],
     "moment_fields": ["definitions", "moment", "properties"],

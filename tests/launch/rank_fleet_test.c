@@ -100,19 +100,34 @@ static gsrt_plan *two_stages(void)
     return plan;
 }
 
+/* embed, five layers without anything, output */
+static void make_regions(gsrt_region *regions, gsrt_workload *out)
+{
+    for (uint32_t r = 0; r < 7; r++)
+        regions[r] = (gsrt_region){.layer = r == 0 || r == 6 ? GSRT_NO_INDEX : r - 1};
+    *out = (gsrt_workload){.regions = regions, .region_count = 7};
+}
+
 START_TEST(to_and_fro)
 {
     gsrt_scenario *scenario = mixed();
     gsrt_rank_fleet r;
-    gsrt_workload regions = {.region_count = 7};
+    gsrt_region room[7];
+    gsrt_workload regions;
+    const gsrt_plan_narrowed narrowed[] = {{GSRT_PLAN_LAYER + 2, GSRT_DTYPE_Q8_0}, {GSRT_PLAN_OUTPUT, GSRT_DTYPE_F16}};
     gsrt_diag diag = {0};
+    make_regions(room, &regions);
     open_fleet(scenario, &r);
     gsrt_plan *plan = two_stages(), *again = NULL;
+    ck_assert_int_eq(gsrt_plan_narrow(plan, narrowed, 2), GSRT_OK);
     gsrt_deployment *d = gsrt_rank_fleet_deployment(&r, &regions, plan, 8, 64, 512);
     ck_assert_ptr_nonnull(d);
+    ck_assert(d->choices[2].weights_are_as_given && !d->choices[3].weights_are_as_given);
+    ck_assert_int_eq(d->choices[3].weights, GSRT_DTYPE_Q8_0);
+    ck_assert_int_eq(d->choices[6].weights, GSRT_DTYPE_F16);
     ck_assert_int_eq(d->pools[0].stages[0].algorithm, GSRT_ALGORITHM_SUBTREES);
     ck_assert_int_eq(d->pools[0].stages[1].algorithm, GSRT_ALGORITHM_NONE);
-    ck_assert_msg(gsrt_rank_fleet_plan(&r, d, &again, &diag) == GSRT_OK, "%s", diag.text);
+    ck_assert_msg(gsrt_rank_fleet_plan(&r, &regions, d, &again, &diag) == GSRT_OK, "%s", diag.text);
     ck_assert_uint_eq(again->stage_count, 2);
     ck_assert_uint_eq(again->stages[0].ranks[0], 4);
     ck_assert_uint_eq(again->stages[0].shares[0], 3);
@@ -122,11 +137,27 @@ START_TEST(to_and_fro)
     ck_assert_uint_eq(again->spare_count, 2);
     ck_assert(again->spares[0] == 1 && again->spares[1] == 3);
     ck_assert_int_eq(again->exchange, GSRT_EXCHANGE_REDUCE);
+    ck_assert(again->narrowed_count == 2 && again->narrowed[0].place == GSRT_PLAN_LAYER + 2);
+    ck_assert_int_eq(again->narrowed[1].weights, GSRT_DTYPE_F16);
     ck_assert_int_eq(gsrt_plan_check(again, NULL, RANKS, "s.yaml", &diag), GSRT_OK);
     (void)gsrt_plan_free(again);
     d->pools[0].replica_count = 2;
-    ck_assert_int_eq(gsrt_rank_fleet_plan(&r, d, &again, &diag), GSRT_EUNSUPPORTED);
+    ck_assert_int_eq(gsrt_rank_fleet_plan(&r, &regions, d, &again, &diag), GSRT_EUNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(diag.text, "replicas beside each other"));
+    d->pools[0].replica_count = 1;
+    diag = (gsrt_diag){0};
+    d->choices[3].state_is_as_given = false;
+    ck_assert_int_eq(gsrt_rank_fleet_plan(&r, &regions, d, &again, &diag), GSRT_EUNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(diag.text, "KV in another format"));
+    diag = (gsrt_diag){0};
+    d->choices[3] = (gsrt_region_choice){.weights = GSRT_DTYPE_MXFP4, .state_is_as_given = true};
+    ck_assert_int_eq(gsrt_rank_fleet_plan(&r, &regions, d, &again, &diag), GSRT_EUNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(diag.text, "weights in such a format"));
+    diag = (gsrt_diag){0};
+    d->choices[3] =
+        (gsrt_region_choice){.compute = GSRT_FORMAT_BF16, .weights_are_as_given = true, .state_is_as_given = true};
+    ck_assert_int_eq(gsrt_rank_fleet_plan(&r, &regions, d, &again, &diag), GSRT_EUNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(diag.text, "products of inputs"));
     (void)gsrt_deployment_free(d);
     (void)gsrt_plan_free(plan);
     gsrt_rank_fleet_fini(&r);

@@ -254,7 +254,8 @@ START_TEST(plan_file)
                      "{\n  \"schema\": \"gsrt-plan/1\",\n  \"stages\": [\n    {\n      \"layers\": [0, 2],\n"
                      "      \"ranks\": [0, 1],\n      \"split\": [3, 5]\n    },\n    {\n      \"layers\": [3, 4],\n"
                      "      \"ranks\": [2],\n      \"split\": [1]\n    }\n  ],\n  \"spares\": [3],\n"
-                     "  \"exchange\": \"auto\"\n}\n");
+                     "  \"exchange\": \"auto\",\n"
+                     "  \"narrowed\": []\n}\n");
     gsrt_buffer_fini(&out);
 }
 END_TEST
