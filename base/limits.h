@@ -69,6 +69,7 @@
 #define GSRT_PATH_BYTES_MAX 4095              /* path of a file: Linux's PATH_MAX without the zero */
 #define GSRT_RUN_NUMBER_MAX 99999             /* numbered run directories of one name */
 #define GSRT_TOKEN_LINE_BYTES_MAX (1u << 20)  /* one line of tokens.jsonl */
+#define GSRT_WATCH_BYTES_MAX (64u << 20)      /* logits that wait for the watch: 128 rows of the widest vocabularies */
 #define GSRT_REPORT_BYTES_MAX (256u << 20)    /* report.json */
 #define GSRT_TRACE_FRAME_BYTES_MAX (1u << 20) /* one frame of a trace */
 #define GSRT_TRACE_HELD_BYTES (4u << 20)      /* of a trace that has no directory yet: minutes of waiting for a view */

@@ -34,6 +34,7 @@ const char *gsrt_fault_kind_name(gsrt_fault_kind kind)
     case GSRT_FAULT_STOP: return "stop";
     case GSRT_FAULT_PARTITION: return "partition";
     case GSRT_FAULT_SLOW: return "slow";
+    case GSRT_FAULT_CORRUPT: return "corrupt";
     }
     return "?";
 }
@@ -43,14 +44,14 @@ const char *gsrt_fault_kind_name(gsrt_fault_kind kind)
 static bool is_kind_legal(const gsrt_fault *fault)
 {
     bool is_kill = fault->kind == GSRT_FAULT_KILL, is_slow = fault->kind == GSRT_FAULT_SLOW;
-    bool is_partition = fault->kind == GSRT_FAULT_PARTITION;
-    if (!is_kill && !is_slow && !is_partition && fault->kind != GSRT_FAULT_STOP)
+    bool is_partition = fault->kind == GSRT_FAULT_PARTITION, is_corrupt = fault->kind == GSRT_FAULT_CORRUPT;
+    if (!is_kill && !is_slow && !is_partition && !is_corrupt && fault->kind != GSRT_FAULT_STOP)
         return false;
     bool is_factor_legal = is_slow
                                ? isfinite(fault->factor) && fault->factor > 1 && fault->factor <= GSRT_FAULT_FACTOR_MAX
                                : fault->factor == 0;
-    bool is_duration_legal =
-        is_kill ? fault->duration_ns == 0 : fault->duration_ns >= 1 && fault->duration_ns <= duration_ns_max;
+    bool is_duration_legal = is_kill || is_corrupt ? fault->duration_ns == 0
+                                                   : fault->duration_ns >= 1 && fault->duration_ns <= duration_ns_max;
     bool is_times_legal = is_kill ? fault->times >= 1 && fault->times <= GSRT_FAULT_TIMES_MAX : fault->times == 0;
     return is_factor_legal && is_duration_legal && is_times_legal && (fault->sides != NULL) == is_partition &&
            fault->rank < GSRT_RANK_COUNT_MAX && (!is_partition || fault->rank == 0);

@@ -30,15 +30,16 @@ typedef enum gsrt_fault_kind {
     GSRT_FAULT_STOP,      /* its process does not run for a while, and then goes on */
     GSRT_FAULT_PARTITION, /* ranks on different sides do not reach each other for a while */
     GSRT_FAULT_SLOW,      /* a rank takes `factor` times as long for a while */
+    GSRT_FAULT_CORRUPT,   /* the narrowed weights of a rank are damaged: their scales are doubled */
 } gsrt_fault_kind;
-const char *gsrt_fault_kind_name(gsrt_fault_kind kind); /* "kill", "stop", "partition", "slow"; static */
+const char *gsrt_fault_kind_name(gsrt_fault_kind kind); /* "kill", "stop", "partition", "slow", "corrupt"; static */
 
 /* Fields that say nothing about its kind are 0. */
 typedef struct gsrt_fault {
     gsrt_fault_kind kind;
     uint32_t rank;        /* of all but partitions */
     uint32_t times;       /* kill: 1..GSRT_FAULT_TIMES_MAX */
-    uint64_t duration_ns; /* of all but kills: 1 .. GSRT_DRILL_MS_MAX */
+    uint64_t duration_ns; /* of all but kills and corruptions: 1 .. GSRT_DRILL_MS_MAX */
     double factor;        /* slow: above 1, at most GSRT_FAULT_FACTOR_MAX */
     const uint8_t *sides; /* partition: [GSRT_RANK_COUNT_MAX], the number of each rank's side; 0: nobody named it */
     gsrt_moment when;

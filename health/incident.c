@@ -17,13 +17,13 @@ static const char *name_in(const char *const *names, size_t count, unsigned at)
 
 const char *gsrt_incident_kind_name(gsrt_incident_kind kind)
 {
-    static const char *const names[] = {NULL, "killed", "stopped", "left", "link", "partition", "unknown"};
+    static const char *const names[] = {NULL, "killed", "stopped", "left", "link", "partition", "unknown", "violated"};
     return NAME_IN(names, kind);
 }
 
 const char *gsrt_incident_detector_name(gsrt_incident_detector detector)
 {
-    static const char *const names[] = {NULL, "sentinel", "link", "silence", "message", "keeper", "view"};
+    static const char *const names[] = {NULL, "sentinel", "link", "silence", "message", "keeper", "view", "watch"};
     return NAME_IN(names, detector);
 }
 
@@ -164,6 +164,8 @@ gsrt_incident_kind gsrt_incident_fault_kind(const gsrt_incident_fault *fault)
         return fault->drill;
     if (fault->detector == GSRT_DETECTOR_MESSAGE)
         return GSRT_INCIDENT_LEFT;
+    if (fault->detector == GSRT_DETECTOR_WATCH)
+        return GSRT_INCIDENT_VIOLATED;
     if (fault->proof == GSRT_PROOF_DIED)
         return GSRT_INCIDENT_KILLED;
     if (fault->proof == GSRT_PROOF_UNREACHABLE)
@@ -272,7 +274,11 @@ static gsrt_status print_fault(const gsrt_incident *incident, uint32_t i, gsrt_b
     if (status == GSRT_OK && is_group)
         status = print_group(incident, i, out);
     else if (status == GSRT_OK)
-        status = gsrt_buffer_print(out, "%s: %" PRIu32, kind == GSRT_INCIDENT_STOPPED ? "stop" : "kill", fault->rank);
+        status = gsrt_buffer_print(out, "%s: %" PRIu32,
+                                   kind == GSRT_INCIDENT_STOPPED    ? "stop"
+                                   : kind == GSRT_INCIDENT_VIOLATED ? "corrupt"
+                                                                    : "kill",
+                                   fault->rank);
     if (status == GSRT_OK)
         status = print_when(fault, out);
     if (status == GSRT_OK && (is_group || kind == GSRT_INCIDENT_STOPPED))

@@ -29,6 +29,7 @@ typedef enum gsrt_incident_kind {
     GSRT_INCIDENT_LINK,       /* a connection to it broke, and its keeper ended it */
     GSRT_INCIDENT_PARTITION,  /* neither it nor its keeper answers: a lost host or network */
     GSRT_INCIDENT_UNKNOWN,    /* the view does not name it any more; nothing says why */
+    GSRT_INCIDENT_VIOLATED,   /* what it computed left the contract's budget, and its keeper ended it */
 } gsrt_incident_kind;
 const char *gsrt_incident_kind_name(gsrt_incident_kind kind); /* "killed"; static; NULL: none or no such kind */
 
@@ -40,6 +41,7 @@ typedef enum gsrt_incident_detector {
     GSRT_DETECTOR_MESSAGE,      /* it said itself that it leaves */
     GSRT_DETECTOR_KEEPER,       /* its keeper, by word or by not answering */
     GSRT_DETECTOR_VIEW,         /* nobody: the view left it out */
+    GSRT_DETECTOR_WATCH,        /* a plain pass over weights as given (launch/watch.h) */
 } gsrt_incident_detector;
 const char *gsrt_incident_detector_name(gsrt_incident_detector detector);
 

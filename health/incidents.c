@@ -112,7 +112,8 @@ static bool is_valid(const gsrt_incidents *c, const gsrt_incident_event *e)
     if (has_place && (e->request >= c->request_count || e->token == 0 || e->token > GSRT_CONTEXT_MAX))
         return false;
     if (e->kind == GSRT_INCIDENT_DRILL)
-        return is_partition || e->drill == GSRT_INCIDENT_KILLED || e->drill == GSRT_INCIDENT_STOPPED;
+        return is_partition || e->drill == GSRT_INCIDENT_KILLED || e->drill == GSRT_INCIDENT_STOPPED ||
+               e->drill == GSRT_INCIDENT_VIOLATED;
     if (e->kind == GSRT_INCIDENT_SUSPECTED)
         return gsrt_incident_detector_name(e->detector) != NULL;
     if (e->kind == GSRT_INCIDENT_VIEW)
@@ -339,7 +340,8 @@ static bool poll_slot(gsrt__incident_slot *s, gsrt_incident_news *out)
     for (uint32_t i = 0; i < incident->fault_count; i++) {
         const gsrt_incident_fault *fault = &incident->faults[i];
         bool is_certain = fault->drill != 0 || fault->proof > GSRT_PROOF_SUSPICION ||
-                          fault->detector == GSRT_DETECTOR_MESSAGE || has_ended;
+                          fault->detector == GSRT_DETECTOR_MESSAGE || fault->detector == GSRT_DETECTOR_WATCH ||
+                          has_ended;
         if (s->is_fault_told[i] || !is_certain)
             continue;
         s->is_fault_told[i] = 1;

@@ -33,7 +33,7 @@ typedef struct gsrt_incident_event {
     uint32_t observer; /* rank that saw or did it */
     /* SUSPECTED, WORD, UNREACHABLE, JOINED: both. DRILL: rank, or GSRT_NOT_A_MEMBER for a partition. */
     uint32_t rank, incarnation;
-    gsrt_incident_kind drill;        /* DRILL: KILLED, STOPPED or PARTITION */
+    gsrt_incident_kind drill;        /* DRILL: KILLED, STOPPED, PARTITION or VIOLATED */
     uint32_t for_ms;                 /* DRILL: how long; 0: for ever */
     gsrt_incident_detector detector; /* SUSPECTED */
     bool is_last, was_ordered;       /* WORD: as in gsrt_keeper_word */
@@ -44,7 +44,8 @@ typedef struct gsrt_incident_event {
     gsrt_incident_method method; /* CONSIDERED: method, predicted_ns (GSRT_INCIDENT_UNKNOWN_NS), is_chosen, text */
     uint64_t predicted_ns;
     bool is_chosen;
-    const char *text; /* CONSIDERED: as gsrt_incident_way.why; CHECKED: what was checked, as "contract bitwise" */
+    const char *text; /* SUSPECTED: what was seen, or NULL. CONSIDERED: as gsrt_incident_way.why; CHECKED: what was
+                         checked, as "contract bitwise" */
     uint64_t rows;    /* ABANDONED: of the step that will be run again */
     bool is_idle;     /* READY: no request is open, so that no token will come: the incident ends here */
     /* TOKEN: the request's tokens that are emitted with this one (from 1), and how many of its tokens had to be

@@ -178,8 +178,9 @@ gsrt_status gsrt__incidents_suspected(gsrt_incidents *c, const gsrt_incident_eve
     gsrt_status status = observe(c, e, e->detector, GSRT_PROOF_SUSPICION, &s);
     if (status != GSRT_OK)
         return status;
-    return gsrt__incidents_note(c, s, e, "rank %" PRIu32 ".%" PRIu32 " by %s", e->rank, e->incarnation,
-                                gsrt_incident_detector_name(e->detector));
+    return gsrt__incidents_note(c, s, e, "rank %" PRIu32 ".%" PRIu32 " by %s%s%s", e->rank, e->incarnation,
+                                gsrt_incident_detector_name(e->detector), e->text == NULL ? "" : ": ",
+                                e->text == NULL ? "" : e->text);
 }
 
 /* A word comes from many: once is enough. */

@@ -56,6 +56,9 @@ gsrt_status gsrt_answers_init(gsrt_answers *a, const gsrt_scenario *scenario, co
     a->items = calloc(scenario->request_count, sizeof *a->items);
     if (a->items == NULL)
         return GSRT_ENOMEM;
+    gsrt_status begun = gsrt_eras_init(&a->eras, scenario->plan, scenario->request_count);
+    if (begun != GSRT_OK)
+        return begun;
     for (uint32_t i = 0; i < scenario->request_count; i++) {
         const gsrt_scenario_request *request = &scenario->requests[i];
         gsrt_answer *answer = &a->items[i];
@@ -82,6 +85,7 @@ void gsrt_answers_fini(gsrt_answers *a)
         free(a->items[i].hashes);
         gsrt_buffer_fini(&a->items[i].text);
     }
+    gsrt_eras_fini(&a->eras);
     free(a->items);
     a->items = NULL;
 }
@@ -134,10 +138,17 @@ gsrt_status gsrt_answers_show(gsrt_answers *a)
     return status;
 }
 
+bool gsrt_answers_is_of_era(const gsrt_answers *a, uint32_t request, uint32_t index)
+{
+    return gsrt_eras_of(&a->eras, request, index) == a->eras.count - 1;
+}
+
 /* It was emitted before: the same bits, or the contract is broken. */
 static gsrt_status compare(const gsrt_answers *a, const gsrt_msg_token *token, gsrt_diag *diag)
 {
     const gsrt_answer *answer = &a->items[token->request];
+    if (!gsrt_answers_is_of_era(a, token->request, token->index))
+        return GSRT_OK;
     if (answer->tokens[token->index] == token->token && answer->hashes[2 * token->index] == token->hash_low &&
         answer->hashes[2 * token->index + 1] == token->hash_high)
         return GSRT_OK;
@@ -269,7 +280,7 @@ gsrt_status gsrt_answers_logits(gsrt_answers *a, const gsrt_msg_logits *message,
     return status;
 }
 
-static gsrt_status verify_one(const gsrt_answers *a, uint32_t number, const gsrt_narrowed *narrowed,
+static gsrt_status verify_one(const gsrt_answers *a, uint32_t number, uint32_t era, const gsrt_narrowed *narrowed,
                               gsrt_report_contract *out)
 {
     const gsrt_answer *answer = &a->items[number];
@@ -283,8 +294,8 @@ static gsrt_status verify_one(const gsrt_answers *a, uint32_t number, const gsrt
         return status;
     gsrt_narrowed_apply(narrowed, reference);
     for (uint32_t p = 0; p + 1 < answer->prompt_count + answer->token_count && status == GSRT_OK; p++) {
-        bool is_compared = p + 1 >= answer->prompt_count;
         uint32_t index = p + 1 - answer->prompt_count;
+        bool is_compared = p + 1 >= answer->prompt_count && gsrt_eras_of(&a->eras, number, index) == era;
         uint32_t token = p < answer->prompt_count ? answer->prompt[p] : answer->tokens[p - answer->prompt_count];
         const float *logits;
         status = gsrt_reference_step(reference, token, p, is_compared ? &logits : NULL);
@@ -293,7 +304,7 @@ static gsrt_status verify_one(const gsrt_answers *a, uint32_t number, const gsrt
         XXH128_hash_t hash = XXH3_128bits(logits, bytes);
         out->compared += 1;
         if (hash.low64 != answer->hashes[2 * index] || hash.high64 != answer->hashes[2 * index + 1]) {
-            if (out->different == 0) {
+            if (out->different == 0 || number < out->first_request) { /* eras are gone through one by one */
                 out->first_request = number;
                 out->first_index = index;
             }
@@ -304,14 +315,26 @@ static gsrt_status verify_one(const gsrt_answers *a, uint32_t number, const gsrt
     return status;
 }
 
-/* The reference reads weights as the plan has them. */
-static gsrt_status narrow(const gsrt_answers *a, gsrt_narrowed **out)
+/* Some token of the request is of this era. */
+static bool has_tokens_of(const gsrt_answers *a, uint32_t number, uint32_t era)
+{
+    for (uint32_t i = 0; i < a->items[number].token_count; i++) {
+        if (gsrt_eras_of(&a->eras, number, i) == era)
+            return true;
+    }
+    return false;
+}
+
+/* The reference reads weights as the era has them. */
+static gsrt_status narrow(const gsrt_answers *a, uint32_t era, gsrt_narrowed **out)
 {
     const gsrt_workload *workload = a->loaded->workload;
+    const gsrt_plan plan = {.narrowed = a->eras.items[era].narrowed,
+                            .narrowed_count = a->eras.items[era].narrowed_count};
     gsrt_region_choice *choices = calloc(workload->region_count, sizeof *choices);
     if (choices == NULL)
         return GSRT_ENOMEM;
-    gsrt_plan_choices(a->scenario->plan, workload, choices);
+    gsrt_plan_choices(&plan, workload, choices);
     gsrt_status status = gsrt_narrowed_create(a->loaded->weights, choices, out);
     free(choices);
     return status;
@@ -319,11 +342,16 @@ static gsrt_status narrow(const gsrt_answers *a, gsrt_narrowed **out)
 
 gsrt_status gsrt_answers_verify(const gsrt_answers *a, gsrt_report_contract *out)
 {
-    gsrt_narrowed *narrowed = NULL;
-    gsrt_status status = narrow(a, &narrowed);
-    for (uint32_t i = 0; i < a->scenario->request_count && status == GSRT_OK; i++)
-        status = verify_one(a, i, narrowed, out);
-    (void)gsrt_narrowed_free(narrowed);
+    gsrt_status status = GSRT_OK;
+    for (uint32_t era = 0; era < a->eras.count && status == GSRT_OK; era++) {
+        gsrt_narrowed *narrowed = NULL;
+        status = narrow(a, era, &narrowed);
+        for (uint32_t i = 0; i < a->scenario->request_count && status == GSRT_OK; i++) {
+            if (has_tokens_of(a, i, era))
+                status = verify_one(a, i, era, narrowed, out);
+        }
+        (void)gsrt_narrowed_free(narrowed);
+    }
     out->is_verified = status == GSRT_OK;
     return status;
 }

@@ -3,6 +3,7 @@
 #ifndef GSRT_LAUNCH_ANSWERS_H
 #define GSRT_LAUNCH_ANSWERS_H
 
+#include "launch/eras.h"
 #include "launch/loaded.h"
 #include "launch/logits_file.h"
 #include "launch/scenario.h"
@@ -32,6 +33,7 @@ typedef struct gsrt_answers {
     gsrt_logits_file *logits; /* NULL: not wanted */
     gsrt_terminal *terminal;
     gsrt_answer *items; /* [scenario->request_count]; owned */
+    gsrt_eras eras;     /* which regions were narrowed when */
     uint32_t finished_count;
     uint64_t token_total, token_goal;
     /* Told of each token: the sink has taken it (is_new), or it was there and had the same bits. NULL: nobody is. */
@@ -51,7 +53,8 @@ GSRT_MUST_CHECK gsrt_status gsrt_answers_init(gsrt_answers *answers, const gsrt_
                                               const gsrt_loaded *loaded, gsrt_diag *diag);
 void gsrt_answers_fini(gsrt_answers *answers);
 
-/* A token: to every sink, once and in order. One that was there before (its step was run again) is compared with it.
+/* A token: to every sink, once and in order. One that was there before (its step was run again) is compared with it,
+ * where both are of one era.
  * GSRT_OK | GSRT_ECONTRACT: it differs, *diag says where | GSRT_EIO | GSRT_ENOMEM | GSRT_ESTATE. */
 GSRT_MUST_CHECK gsrt_status gsrt_answers_token(gsrt_answers *answers, const gsrt_msg_token *token, uint64_t now_ns,
                                                gsrt_diag *diag);
@@ -70,8 +73,11 @@ uint32_t gsrt_answer_restorable(const gsrt_answer *answer);
 GSRT_MUST_CHECK gsrt_status gsrt_answers_logits(gsrt_answers *answers, const gsrt_msg_logits *message,
                                                 const gsrt_payload *payload);
 
-/* The plain reference pass over every answer: compare each logit hash. Blocks; any thread, once the answers are
- * complete. GSRT_OK | GSRT_ENOMEM. */
+/* Was this one emitted in the present era, so that computed again it has the same bits? */
+bool gsrt_answers_is_of_era(const gsrt_answers *answers, uint32_t request, uint32_t index);
+
+/* The plain reference pass over every answer, with weights as each token's era has them: compare each logit hash.
+ * Blocks; any thread, once the answers are complete. GSRT_OK | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt_answers_verify(const gsrt_answers *answers, gsrt_report_contract *out);
 
 #endif

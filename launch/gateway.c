@@ -19,9 +19,11 @@ typedef struct held {
 enum {
     HOLD_MS = 2,   /* between two looks at the fence */
     ORDER_MS = 20, /* between two looks for an order from outside */
+    WATCH_MS = 5,  /* between two looks at the watch */
     TIMER_HOLD = 0,
     TIMER_FAULT = 1,
     TIMER_ORDER = 2,
+    TIMER_WATCH = 3,
 };
 
 typedef struct gateway {
@@ -38,6 +40,8 @@ typedef struct gateway {
     uint32_t *spared;                 /* [request_count] of the known ones, not computed again; owned */
     uint32_t *known;                  /* [request_count] tokens that had been emitted before this view; owned */
     bool is_emitting;                 /* this view has begun to emit */
+    bool is_violated;                 /* and emits nothing more: another is due */
+    bool is_waiting;                  /* every answer has ended; the watch has not */
     gsrt_move move;                   /* going on, as options.moves says */
     gsrt_address moved;               /* its new region; GSRT_NOBODY: none yet */
 } gateway;
@@ -103,10 +107,59 @@ static gsrt_status on_facts(gsrt_actor *self, gateway *g, const gsrt_msg_facts *
     return GSRT_OK;
 }
 
+/* What the watch has not seen yet belongs to the report. */
 static gsrt_status ask_if_all_ended(gsrt_actor *self, gateway *g)
 {
     const gsrt_answers *answers = g->options.answers;
-    return answers->finished_count == answers->scenario->request_count ? ask_for_accounts(self, g) : GSRT_OK;
+    if (answers->finished_count < answers->scenario->request_count || g->is_violated)
+        return GSRT_OK;
+    g->is_waiting = gsrt_watch_is_busy(*g->options.watch);
+    return g->is_waiting ? GSRT_OK : ask_for_accounts(self, g);
+}
+
+/* A budget is exceeded: what was emitted stays, and what follows is computed anew in another view; where nothing
+ * follows, that is all. */
+static gsrt_status on_violation(gsrt_actor *self, gateway *g, const gsrt_violation_seen *seen)
+{
+    const gsrt_answers *answers = g->options.answers;
+    gsrt_status status = g->options.on_violation(g->options.arg, seen, g->options.diag);
+    bool is_over = answers->finished_count == answers->scenario->request_count;
+    if (status != GSRT_OK || is_over)
+        return status == GSRT_OK && g->is_waiting ? ask_if_all_ended(self, g) : status;
+    if (g->member_count == 1)
+        return gsrt_diag_set(g->options.diag, GSRT_EPEER, NULL, NULL,
+                             "a budget was exceeded, and one rank alone cannot begin anew; go on with 'gsrt-launch "
+                             "--resume %s'",
+                             g->options.directory);
+    g->is_violated = true;
+    gsrt_healing_violated(g->options.healing, g->plan, seen);
+    return GSRT_OK;
+}
+
+static gsrt_status look_at_watch(gsrt_actor *self, gateway *g)
+{
+    gsrt_violation_seen seen;
+    if (!g->is_violated && gsrt_watch_violated(*g->options.watch, &seen))
+        return on_violation(self, g, &seen);
+    return g->is_waiting ? ask_if_all_ended(self, g) : GSRT_OK;
+}
+
+static gsrt_status keep_watching(gsrt_actor *self, gateway *g)
+{
+    gsrt_status status = look_at_watch(self, g);
+    bool is_over = *g->options.watch == NULL || g->is_violated;
+    return status == GSRT_OK && !is_over ? gsrt_timer_start(self, WATCH_MS * 1000000ull, TIMER_WATCH, NULL) : status;
+}
+
+static gsrt_status on_logits(gsrt_actor *self, gateway *g, const gsrt_msg_logits *logits, const gsrt_payload *payload)
+{
+    gsrt_watch *watch = *g->options.watch;
+    gsrt_status status = GSRT_OK;
+    if (watch != NULL)
+        gsrt_watch_logits(watch, logits, payload);
+    if (g->options.answers->logits != NULL)
+        status = gsrt_answers_logits(g->options.answers, logits, payload);
+    return status == GSRT_OK ? look_at_watch(self, g) : status;
 }
 
 /* The replicas of these requests are of no use any more. */
@@ -301,7 +354,7 @@ static gsrt_status begin_emitting(gsrt_actor *self, gateway *g)
 static gsrt_status emit(gsrt_actor *self, gateway *g, const held *what)
 {
     gsrt_status status = begin_emitting(self, g);
-    if (status != GSRT_OK)
+    if (status != GSRT_OK || g->is_violated)
         return status;
     if (what->is_finished)
         return on_finished(self, g, &what->finished);
@@ -309,9 +362,10 @@ static gsrt_status emit(gsrt_actor *self, gateway *g, const held *what)
     status = gsrt_answers_token(g->options.answers, token, gsrt_now_ns(self), g->options.diag);
     if (status != GSRT_OK)
         return status;
-    if (token->index < g->known[token->request])
+    if (token->index < g->known[token->request] &&
+        gsrt_answers_is_of_era(g->options.answers, token->request, token->index))
         gsrt_healing_restored(g->options.healing, token->request, token->index + 1);
-    else
+    else if (token->index >= g->known[token->request])
         gsrt_healing_token(g->options.healing, token->request, token->index + 1, g->known[token->request],
                            g->spared[token->request]);
     return try_move(self, g);
@@ -369,7 +423,8 @@ static gsrt_status submit_all(gsrt_actor *self, gateway *g)
                                   .top_p = request->top_p,
                                   .seed = request->seed,
                                   .is_ignoring_eos = request->is_ignoring_eos,
-                                  .is_logits_wanted = answers->logits != NULL};
+                                  .is_logits_wanted =
+                                      answers->logits != NULL || gsrt_watch_wants(*g->options.watch, i)};
         *(g->options.replicas->restored[i] > 0 ? &g->options.replicas->report.restored_positions
                                                : &g->options.snapshots->report.restored_positions) += submit.restored;
         if (submit.restored >= answer->prompt_count) /* as the scheduler counts them */
@@ -437,6 +492,8 @@ static gsrt_status begin(gsrt_actor *self, gateway *g)
         status = forget_ended(self, g);
     if (status == GSRT_OK && !g->options.rank->options.is_twin)
         status = look_for_order(self, g);
+    if (status == GSRT_OK && !g->options.rank->options.is_twin && *g->options.watch != NULL)
+        status = keep_watching(self, g);
     return status == GSRT_OK ? submit_all(self, g) : status;
 }
 
@@ -488,7 +545,9 @@ static gsrt_status choose_restored(const gateway *g)
     for (uint32_t i = 0; i < answers->scenario->request_count && status == GSRT_OK; i++) {
         const gsrt_answer *answer = &answers->items[i];
         /* every row is wanted in the file of logits, which may have been lost */
-        uint32_t block_max = answer->finish != 0 || answers->logits != NULL ? 0 : gsrt_answer_restorable(answer);
+        /* nor is what is held of use where other weights have made it; who holds what of which era, nobody asks */
+        bool is_void = answer->finish != 0 || answers->logits != NULL || answers->eras.count > 1;
+        uint32_t block_max = is_void ? 0 : gsrt_answer_restorable(answer);
         uint32_t from_disk = gsrt_snapshots_blocks(g->options.snapshots, i), from_replicas;
         from_disk = from_disk < block_max ? from_disk : block_max;
         status = gsrt_replicas_restore(g->options.replicas, i, block_max, from_disk, &from_replicas);
@@ -533,13 +592,13 @@ static gsrt_status on_timer(gsrt_actor *self, gateway *g, const gsrt_msg_timer *
 {
     return timer->tag == TIMER_HOLD    ? emit_held(self, g)
            : timer->tag == TIMER_ORDER ? look_for_order(self, g)
+           : timer->tag == TIMER_WATCH ? keep_watching(self, g)
                                        : look_at_faults(self, g);
 }
 
 static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
 {
     gateway *g = state;
-    gsrt_answers *answers = g->options.answers;
     gsrt_status status = GSRT_OK;
     if (gsrt_node_epoch(gsrt_node_of(self)) != g->epoch)
         return;
@@ -552,7 +611,7 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
     else if (message->kind == GSRT_KIND_SNAPSHOT_PART)
         gsrt_snapshots_part(g->options.snapshots, message->body);
     else if (message->kind == GSRT_KIND_LOGITS)
-        status = gsrt_answers_logits(answers, message->body, message->payload);
+        status = on_logits(self, g, message->body, message->payload);
     else if (message->kind == GSRT_KIND_FINISHED)
         status =
             emit_or_hold(self, g, &(held){.is_finished = true, .finished = *(const gsrt_msg_finished *)message->body});

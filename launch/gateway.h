@@ -9,6 +9,7 @@
 #include "health/membership.h"
 #include "launch/answers.h"
 #include "launch/rank.h"
+#include "launch/watch.h"
 #include "placement/fallback.h"
 #include "placement/scheduler_actor.h"
 
@@ -31,12 +32,15 @@ typedef struct gsrt_gateway_options {
     gsrt_membership_fence (*fenced)(void *arg, uint64_t now_ns); /* whether something may be emitted now */
     /* Before the first token of this view is emitted: take up what another one has emitted until now (*diag). */
     gsrt_status (*begin_emitting)(void *arg, gsrt_diag *diag);
+    /* A budget is exceeded in this view: have the next one's plan narrow less (*diag). */
+    gsrt_status (*on_violation)(void *arg, const gsrt_violation_seen *seen, gsrt_diag *diag);
     void (*on_done)(void *arg);       /* all is known: make the report, and say VERDICT to the root */
     struct gsrt_snapshots *snapshots; /* found, and made */
     struct gsrt_replicas *replicas;   /* where they are, and what is restored from them */
     struct gsrt_moves *moves;         /* which are due; told what became of them */
     struct gsrt_healing *healing;     /* told what happens; does what faults are due */
-    void *arg;                        /* of the three functions */
+    gsrt_watch *const *watch;         /* over what is narrowed; *watch NULL: nobody */
+    void *arg;                        /* of the four functions */
 } gsrt_gateway_options;
 
 /* Start it on the leader's node; *out its address. As gsrt_node_spawn. */

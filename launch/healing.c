@@ -153,6 +153,7 @@ static gsrt_incident_detector detector_of(gsrt_status why)
     case GSRT_EPEER: return GSRT_DETECTOR_SENTINEL;
     case GSRT_ELINK: return GSRT_DETECTOR_LINK;
     case GSRT_ECANCELED: return GSRT_DETECTOR_MESSAGE;
+    case GSRT_ECONTRACT: return GSRT_DETECTOR_WATCH;
     default: return GSRT_DETECTOR_SILENCE;
     }
 }
@@ -164,6 +165,7 @@ void gsrt_healing_on_event(void *arg, const gsrt_membership_event *event)
     if (event->kind == GSRT_MEMBERSHIP_SUSPECT) {
         seen.kind = GSRT_INCIDENT_SUSPECTED;
         seen.detector = detector_of(h->options.member->suspected_why);
+        seen.text = seen.detector == GSRT_DETECTOR_WATCH ? h->violation : NULL;
     } else if (event->kind == GSRT_MEMBERSHIP_WORD) {
         seen.kind = GSRT_INCIDENT_WORD;
         seen.rank = event->word.rank;
@@ -354,6 +356,7 @@ static gsrt_incident_kind kind_of(gsrt_fault_kind kind)
 {
     return kind == GSRT_FAULT_KILL        ? GSRT_INCIDENT_KILLED
            : kind == GSRT_FAULT_PARTITION ? GSRT_INCIDENT_PARTITION
+           : kind == GSRT_FAULT_CORRUPT   ? GSRT_INCIDENT_VIOLATED
                                           : GSRT_INCIDENT_STOPPED;
 }
 
@@ -472,14 +475,50 @@ gsrt_status gsrt_healing_lead(gsrt_healing *h, const gsrt_plan *plan, gsrt_way w
     h->full = h->options.outcome->moves.plan;
     feed_seen(h);
     if (h->epoch > 1) {
+        char text[GSRT_INCIDENT_TEXT_BYTES];
+        (void)snprintf(text, sizeof text, "contract %s", plan->narrowed_count > 0 ? "budgets" : "bitwise");
         say_method(h, plan, way);
-        note(h, (gsrt_incident_event){.kind = GSRT_INCIDENT_CHECKED, .text = "contract bitwise"});
+        note(h, (gsrt_incident_event){.kind = GSRT_INCIDENT_CHECKED, .text = text});
         note(h, (gsrt_incident_event){.kind = GSRT_INCIDENT_STARTED, .epoch = h->epoch});
     }
     h->started_ns = now_ns(h);
     h->view_tokens = 0;
     h->has_restored = false;
     return GSRT_OK;
+}
+
+static bool is_narrowed(const gsrt_plan *plan, const gsrt_plan_stage *stage)
+{
+    for (uint32_t i = 0; i < plan->narrowed_count; i++) {
+        uint32_t place = plan->narrowed[i].place;
+        bool is_first = stage == plan->stages, is_last = stage == plan->stages + plan->stage_count - 1;
+        if (place == GSRT_PLAN_EMBED ? is_first
+            : place == GSRT_PLAN_OUTPUT
+                ? is_last
+                : place - GSRT_PLAN_LAYER >= stage->layer_first && place - GSRT_PLAN_LAYER <= stage->layer_last)
+            return true;
+    }
+    return false;
+}
+
+void gsrt_healing_violated(gsrt_healing *h, const gsrt_plan *plan, const gsrt_violation_seen *seen)
+{
+    uint32_t rank = own_rank(h);
+    for (uint32_t s = 0; s < plan->stage_count && rank == own_rank(h); s++) {
+        for (uint32_t m = 0; m < plan->stages[s].member_count && rank == own_rank(h); m++)
+            rank = is_narrowed(plan, &plan->stages[s]) ? plan->stages[s].ranks[m] : rank;
+    }
+    (void)snprintf(h->violation, sizeof h->violation, "%s %.6g of at most %.6g, request %" PRIu32 " position %" PRIu32,
+                   seen->statistic, seen->seen, seen->bound, seen->request, seen->position);
+    gsrt_msg_suspect suspect = {.rank = rank, .incarnation = h->incarnations[rank], .why = (uint32_t)GSRT_ECONTRACT};
+    gsrt_keepers *keepers = h->options.keepers;
+    gsrt_status status = GSRT_ESTATE;
+    if (rank != own_rank(h))
+        status = gsrt_node_post(h->options.node, h->options.member->self, GSRT_KIND_SUSPECT, &suspect, NULL);
+    else if (keepers != NULL) /* nobody suspects itself: the next incarnation, or another rank, goes on */
+        keepers->ops->end_worker(keepers, rank, suspect.incarnation);
+    if (status != GSRT_OK && (rank != own_rank(h) || keepers == NULL))
+        gsrt_node_finish(h->options.node, GSRT_EXIT_AGAIN);
 }
 
 static bool is_idle(const gsrt_healing *h)

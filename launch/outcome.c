@@ -193,6 +193,106 @@ static void keep_snapshots(gsrt_outcome *o)
         gsrt_snapshots_init(&o->snapshots, gsrt_run_directory_path(o->directory), &shape, &o->terminal);
 }
 
+/* ---- what is narrowed ---- */
+
+#define ERAS_FILE "narrowed.json"
+#define EVIDENCE_FILE "evidence.json"
+
+/* What earlier leaders wrote; then the plan narrows what the last era does. */
+static gsrt_status take_up_eras(gsrt_outcome *o, gsrt_diag *diag)
+{
+    gsrt_eras *eras = &o->answers.eras;
+    gsrt_buffer bytes;
+    gsrt_buffer_init(&bytes, GSRT_JSON_BYTES_MAX);
+    gsrt_status status = gsrt_run_directory_read(o->directory, ERAS_FILE, &bytes, diag);
+    if (status == GSRT_OK)
+        status = gsrt_eras_read(eras, gsrt_buffer_span(&bytes), ERAS_FILE, diag);
+    gsrt_buffer_fini(&bytes);
+    if (status == GSRT_ENOTFOUND)
+        return GSRT_OK;
+    const gsrt_era *last = gsrt_eras_last(eras);
+    return status == GSRT_OK ? gsrt_plan_narrow(o->moves.plan, last->narrowed, last->narrowed_count) : status;
+}
+
+static gsrt_status write_eras(gsrt_outcome *o, gsrt_diag *diag)
+{
+    gsrt_buffer json;
+    gsrt_buffer_init(&json, GSRT_JSON_BYTES_MAX);
+    gsrt_status status = gsrt_eras_print(&o->answers.eras, &json);
+    if (status == GSRT_OK)
+        status = gsrt_run_directory_write(o->directory, ERAS_FILE, gsrt_buffer_span(&json), diag);
+    gsrt_buffer_fini(&json);
+    return status;
+}
+
+/* Of the last era, when this rank begins to emit: what was emitted before stays. */
+static gsrt_status begin_era(gsrt_outcome *o, gsrt_diag *diag)
+{
+    if (gsrt_eras_last(&o->answers.eras)->has_begun)
+        return GSRT_OK;
+    uint32_t *counts = calloc((size_t)o->scenario->request_count + 1, sizeof *counts);
+    if (counts == NULL)
+        return GSRT_ENOMEM;
+    for (uint32_t i = 0; i < o->scenario->request_count; i++)
+        counts[i] = o->answers.items[i].token_count;
+    gsrt_eras_begin(&o->answers.eras, counts);
+    free(counts);
+    return write_eras(o, diag);
+}
+
+static gsrt_status open_watch(gsrt_outcome *o)
+{
+    bool is_real = !o->is_twin || o->scenario->is_numeric_in_twin;
+    if (o->watch != NULL || o->moves.plan->narrowed_count == 0 || o->scenario->watch == 0 || !is_real)
+        return GSRT_OK;
+    gsrt_watch_options options = {.scenario = o->scenario,
+                                  .loaded = o->loaded,
+                                  .answers = &o->answers,
+                                  .plan = o->moves.plan,
+                                  .rank_count = o->rank_count,
+                                  .is_inline = o->is_twin};
+    return gsrt_watch_create(&options, &o->watch);
+}
+
+/* What it has seen is reported; then it is over. */
+static void close_watch(gsrt_outcome *o)
+{
+    gsrt_watch_facts facts;
+    if (o->watch == NULL)
+        return;
+    gsrt_watch_read(o->watch, &facts);
+    facts.position_count += o->watched.position_count;
+    facts.left_out += o->watched.left_out;
+    facts.divergence = facts.divergence > o->watched.divergence ? facts.divergence : o->watched.divergence;
+    facts.absolute_error =
+        facts.absolute_error > o->watched.absolute_error ? facts.absolute_error : o->watched.absolute_error;
+    o->watched = facts;
+    o->watch = gsrt_watch_free(o->watch);
+}
+
+gsrt_status gsrt_outcome_violated(gsrt_outcome *o, const gsrt_violation_seen *seen, uint32_t epoch, gsrt_diag *diag)
+{
+    gsrt_buffer evidence;
+    gsrt_buffer_init(&evidence, GSRT_JSON_BYTES_MAX);
+    gsrt_status status = gsrt_watch_disable(o->watch, seen, o->moves.plan, &evidence, diag);
+    if (evidence.len > 0) /* whatever becomes of the run: what was seen, was seen */
+        status = gsrt_run_directory_write(o->directory, EVIDENCE_FILE, gsrt_buffer_span(&evidence), diag) == GSRT_OK
+                     ? status
+                     : GSRT_EIO;
+    gsrt_buffer_fini(&evidence);
+    if (status == GSRT_OK)
+        status = gsrt_eras_add(&o->answers.eras, epoch, seen, o->moves.plan);
+    if (status == GSRT_OK)
+        status = write_eras(o, diag);
+    close_watch(o);
+    gsrt_terminal_note(&o->terminal, "contract violated: %s %.6g of at most %.6g, request %u position %u; %s",
+                       seen->statistic, seen->seen, seen->bound, seen->request, seen->position,
+                       status != GSRT_OK                    ? "nothing can take its place"
+                       : o->moves.plan->narrowed_count == 0 ? "from here on with weights as given"
+                                                            : "from here on with what is left of what was narrowed");
+    return status;
+}
+
 /* It was this rank that emitted in the view before `epoch`, too. */
 static bool is_emitting_on(const gsrt_outcome *o, uint32_t epoch)
 {
@@ -203,8 +303,10 @@ gsrt_status gsrt_outcome_open(gsrt_outcome *o, uint32_t epoch, const char *path,
 {
     gsrt_status status = o->has_terminal ? GSRT_OK : open_terminal(o);
     o->led_epoch = epoch;
-    if (status != GSRT_OK || is_emitting_on(o, epoch))
+    if (status != GSRT_OK)
         return status;
+    if (is_emitting_on(o, epoch))
+        return open_watch(o);
     status = path != NULL                 ? take_over(o, path, now_ns, diag)
              : o->options->resume != NULL ? resume(o, now_ns, diag)
                                           : begin(o, diag);
@@ -212,7 +314,9 @@ gsrt_status gsrt_outcome_open(gsrt_outcome *o, uint32_t epoch, const char *path,
         keep_snapshots(o);
     if (status == GSRT_OK)
         status = gsrt_moves_open(&o->moves, o->scenario, o->directory, &o->terminal, diag);
-    return status;
+    if (status == GSRT_OK)
+        status = take_up_eras(o, diag);
+    return status == GSRT_OK ? open_watch(o) : status;
 }
 
 gsrt_status gsrt_outcome_begin_emitting(gsrt_outcome *o, uint64_t now_ns, gsrt_diag *diag)
@@ -220,18 +324,19 @@ gsrt_status gsrt_outcome_begin_emitting(gsrt_outcome *o, uint64_t now_ns, gsrt_d
     bool is_first = !is_emitting_on(o, o->led_epoch);
     o->emitting_epoch = o->led_epoch;
     if (!is_first)
-        return GSRT_OK;
+        return begin_era(o, diag);
     gsrt_status status = gsrt_answers_restore(&o->answers, "tokens.jsonl", true, now_ns, diag);
     if (status == GSRT_OK)
         status = find_shown(o, TAKING_OVER, diag);
     if (status == GSRT_OK)
         status = gsrt_answers_show(&o->answers);
     gsrt_terminal_went_on(&o->terminal);
-    return status;
+    return status == GSRT_OK ? begin_era(o, diag) : status;
 }
 
 void gsrt_outcome_fini(gsrt_outcome *o)
 {
+    o->watch = gsrt_watch_free(o->watch);
     gsrt_snapshots_fini(&o->snapshots);
     gsrt_replicas_fini(&o->replicas);
     gsrt_moves_fini(&o->moves);
@@ -423,7 +528,13 @@ int gsrt_outcome_conclude(gsrt_outcome *o, int exit_code, const char *error)
     gsrt_report_contract contract = {.kind = o->scenario->contract};
     char model_hash[33] = "";
     gsrt_terminal_finish(&o->terminal);
+    close_watch(o);
+    contract.violations = o->answers.eras.count - 1;
+    if (contract.violations > 0)
+        contract.violation = &o->answers.eras.items[1].why;
     exit_code = verify(o, exit_code, &contract);
+    exit_code = exit_code == 0 && contract.violations > 0 ? 4 : exit_code;
+    gsrt_report_narrowed narrowed = {.eras = &o->answers.eras, .every = o->scenario->watch, .watched = &o->watched};
     gsrt_report_request *requests = calloc(o->scenario->request_count, sizeof *requests);
     gsrt_report_rank *ranks = calloc(o->rank_count, sizeof *ranks);
     gsrt_report_backend *backends = calloc(o->rank_count, sizeof *backends);
@@ -450,6 +561,7 @@ int gsrt_outcome_conclude(gsrt_outcome *o, int exit_code, const char *error)
         .failure_count = o->failure_count,
         .moves = o->moves.done,
         .move_count = o->moves.done_count,
+        .narrowed = o->scenario->plan->narrowed_count == 0 ? NULL : &narrowed,
         .plan = o->scenario->plan,
         .predicted = o->scenario->planning.planned == NULL ? NULL : &predicted,
         .workload = o->loaded->workload,

@@ -15,6 +15,7 @@
 #include "launch/replicas.h"
 #include "launch/run_directory.h"
 #include "launch/snapshots.h"
+#include "launch/watch.h"
 
 typedef struct gsrt_outcome {
     const gsrt_options *options; /* borrowed, like the two below */
@@ -32,6 +33,8 @@ typedef struct gsrt_outcome {
     gsrt_snapshots snapshots;
     gsrt_replicas replicas;
     gsrt_moves moves;
+    gsrt_watch *watch;                    /* over what is narrowed; NULL: nothing is, or nobody watches; owned */
+    gsrt_watch_facts watched;             /* by watches that are over */
     const char *const *hosts;             /* [rank_count]; borrowed; NULL: unknown */
     uint64_t start_ns, ready_ns, done_ns; /* of the world's clock */
     const char *ucx;                      /* lane in use, for the report; NULL: none */
@@ -55,6 +58,11 @@ GSRT_MUST_CHECK gsrt_status gsrt_outcome_open(gsrt_outcome *outcome, uint32_t ep
 /* Nothing is in the way of emitting in the view that it was opened for: whoever led before has stopped. Take up what
  * he has emitted since then; the sink is this rank's from here on. Errors as gsrt_answers_restore. */
 GSRT_MUST_CHECK gsrt_status gsrt_outcome_begin_emitting(gsrt_outcome *outcome, uint64_t now_ns, gsrt_diag *diag);
+/* The watch has seen a budget exceeded in view `epoch`: the evidence says so from now on (evidence.json of the run),
+ * and another era is due with what is left (narrowed.json); the next view's plan narrows that. Nothing is watched any
+ * more in this view. GSRT_OK | GSRT_ECONTRACT: there is no plan left that is kept (*diag) | GSRT_EIO | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_outcome_violated(gsrt_outcome *outcome, const gsrt_violation_seen *seen,
+                                                  uint32_t epoch, gsrt_diag *diag);
 /* Keep what the report says of these incidents; once, before conclude. GSRT_OK | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt_outcome_note_failures(gsrt_outcome *outcome, const gsrt_incidents *incidents);
 /* After the loop ended with `exit_code`: compare with the reference where the scenario asks for it, write report.json,

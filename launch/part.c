@@ -30,10 +30,20 @@ static gsrt_part *part_free(gsrt_part *part)
     return NULL;
 }
 
+/* A drill will damage what is narrowed: the kernels must read it as it lies. */
+static bool is_to_be_corrupted(const gsrt_scenario *scenario)
+{
+    bool is_it = false;
+    for (uint32_t i = 0; i < scenario->fault_count; i++)
+        is_it |= scenario->faults[i].kind == GSRT_FAULT_CORRUPT;
+    return is_it;
+}
+
 static gsrt_status pack(const gsrt_parts *parts, const gsrt_part *part)
 {
     gsrt_status status = GSRT_OK;
-    if (parts->device == NULL || !parts->scenario->is_packing)
+    if (parts->device == NULL || !parts->scenario->is_packing ||
+        (part->lowered->narrowed_count > 0 && is_to_be_corrupted(parts->scenario)))
         return GSRT_OK;
     for (uint32_t i = 0; i < part->lowered->matrix_count && status == GSRT_OK; i++) {
         status = gsrt_device_pack(parts->device, part->lowered->matrices[i]);

@@ -409,6 +409,15 @@ void gsrt_rank_cut_off(const gsrt_rank *r, const uint32_t *sides, uint32_t durat
         r->options.on_cut_off(r->options.arg, sides, duration_ms);
 }
 
+void gsrt_rank_corrupt(const gsrt_rank *r, uint32_t rank)
+{
+    gsrt_msg_corrupt corrupt = {.rank = rank};
+    if (!gsrt_rank_is_member(r, rank))
+        return;
+    gsrt_status status = gsrt_node_post(r->node, role_of_root(rank), GSRT_KIND_CORRUPT, &corrupt, NULL);
+    (void)status; /* then it is not done, and nothing is seen */
+}
+
 static void on_cut_off(const gsrt_rank *r, const gsrt_msg_cut_off *cut_off)
 {
     if (cut_off->sides_count == gsrt_node_rank_count(r->node) && r->options.on_cut_off != NULL)
@@ -456,6 +465,9 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
         status = on_facts_wanted(self, r, message->from);
     } else if (message->kind == GSRT_KIND_CUT_OFF) {
         on_cut_off(r, message->body);
+    } else if (message->kind == GSRT_KIND_CORRUPT) {
+        if (r->region != GSRT_NOBODY)
+            status = gsrt_send(self, r->region, GSRT_KIND_CORRUPT, message->body, NULL);
     } else if (message->kind == GSRT_KIND_DOWN) {
         status = is_fatal(r, message) ? GSRT_EDOWN : GSRT_OK;
     } else if (message->kind == GSRT_KIND_VERDICT) {

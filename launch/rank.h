@@ -91,6 +91,8 @@ bool gsrt_rank_is_member(const gsrt_rank *rank, uint32_t other);
 void gsrt_rank_read_facts(const gsrt_rank *rank, gsrt_msg_facts *out);
 /* A drill: tell every member, and this rank itself, to cut off those on other sides [rank_count]. */
 void gsrt_rank_cut_off(const gsrt_rank *rank, const uint32_t *sides, uint32_t duration_ms);
+/* A drill: have what `rank` has narrowed damaged; nothing to do where that is nothing, or no member. */
+void gsrt_rank_corrupt(const gsrt_rank *r, uint32_t rank);
 /* Tell every other member that the run is over. Node's thread, outside any actor or inside. */
 void gsrt_rank_end_all(const gsrt_rank *rank, uint32_t exit_code);
 

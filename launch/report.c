@@ -3,6 +3,7 @@
 #include "launch/report.h"
 #include "launch/json_tree.h"
 #include "launch/predicted.h"
+#include "launch/watch.h"
 
 #include "placement/fallback.h"
 #include "placement/plan_choices.h"
@@ -71,6 +72,53 @@ static json_t *narrowed_json(const gsrt_plan *plan)
     return all;
 }
 
+static void set_largest(json_t **all, const char *statistic, double seen, double bound)
+{
+    gsrt_tree o = {.value = json_object()};
+    if (bound >= 0) {
+        gsrt_tree_text(&o, "statistic", statistic);
+        gsrt_tree_real(&o, "largest", seen);
+        gsrt_tree_real(&o, "bound", bound);
+        *all = gsrt_tree_append(*all, o.value);
+    } else {
+        json_decref(o.value);
+    }
+}
+
+static json_t *violation_json(const gsrt_era *era)
+{
+    gsrt_tree o = {.value = json_object()};
+    const gsrt_plan left = {.narrowed = era->narrowed, .narrowed_count = era->narrowed_count};
+    gsrt_tree_u64(&o, "view", era->view);
+    gsrt_tree_text(&o, "statistic", era->why.statistic);
+    gsrt_tree_real(&o, "seen", era->why.seen);
+    gsrt_tree_real(&o, "bound", era->why.bound);
+    gsrt_tree_u64(&o, "request", era->why.request);
+    gsrt_tree_u64(&o, "position", era->why.position);
+    gsrt_tree_set(&o, "left", narrowed_json(&left));
+    return o.value;
+}
+
+static json_t *watched_json(const gsrt_report_narrowed *narrowed)
+{
+    const gsrt_watch_facts *facts = narrowed->watched;
+    gsrt_tree o = {.value = json_object()};
+    json_t *largest = json_array(), *violations = json_array();
+    set_largest(&largest, "divergence", facts->divergence, facts->divergence_bound);
+    set_largest(&largest, "absolute_error", facts->absolute_error, facts->absolute_error_bound);
+    for (uint32_t i = 1; i < narrowed->eras->count; i++)
+        violations = gsrt_tree_append(violations, violation_json(&narrowed->eras->items[i]));
+    gsrt_tree_u64(&o, "watch", narrowed->every);
+    gsrt_tree_u64(&o, "positions", facts->position_count);
+    gsrt_tree_u64(&o, "left_out", facts->left_out);
+    gsrt_tree_set(&o, "seen", facts->position_count > 0 ? largest : json_array());
+    if (facts->position_count == 0)
+        json_decref(largest);
+    gsrt_tree_text(&o, "unwatched", facts->unwatched[0] == 0 ? NULL : facts->unwatched);
+    gsrt_tree_set(&o, "violations", violations);
+    return o.value;
+}
+
 static json_t *plan_json(const gsrt_plan *plan, const gsrt_workload *workload)
 {
     json_t *stages = json_array();
@@ -97,7 +145,10 @@ static json_t *contract_json(const gsrt_report_contract *contract)
     gsrt_tree o = {.value = json_object()};
     gsrt_tree_text(&o, "kind", contract->kind);
     gsrt_tree_set(&o, "verified", json_boolean(is_verified(contract)));
-    gsrt_tree_set(&o, "kept", is_verified(contract) ? json_boolean(contract->different == 0) : json_null());
+    gsrt_tree_set(&o, "kept",
+                  contract->violations > 0 ? json_false()
+                  : is_verified(contract)  ? json_boolean(contract->different == 0)
+                                           : json_null());
     gsrt_tree_u64(&o, "compared", contract->compared);
     gsrt_tree_u64(&o, "different", contract->different);
     if (contract->different > 0) {
@@ -306,6 +357,8 @@ static json_t *report_json(const gsrt_report *report)
     gsrt_tree_set(&o, "backends", backends);
     gsrt_tree_set(&o, "failures", failures);
     gsrt_tree_set(&o, "moves", moves);
+    if (report->narrowed != NULL)
+        gsrt_tree_set(&o, "narrowed", watched_json(report->narrowed));
     gsrt_tree_set(&o, "snapshots", report->snapshots == NULL ? json_null() : snapshots_json(report->snapshots));
     gsrt_tree_set(&o, "replicas", report->replicas == NULL ? json_null() : replicas_json(report));
     gsrt_tree_set(&o, "versions", versions_json(&report->versions));
@@ -433,6 +486,13 @@ gsrt_status gsrt_report_write_plan_json(const gsrt_plan *plan, const gsrt_worklo
 
 gsrt_status gsrt_report_print_verdict(const gsrt_report_contract *contract, gsrt_buffer *out)
 {
+    const gsrt_violation_seen *seen = contract->violation;
+    if (contract->violations > 0)
+        return gsrt_buffer_print(out,
+                                 "contract %s: VIOLATED (%s %.6g of at most %.6g in request %" PRIu32
+                                 " at position %" PRIu32 "; what violated it was disabled)",
+                                 contract->kind, seen->statistic, seen->seen, seen->bound, seen->request,
+                                 seen->position);
     if (!is_verified(contract)) {
         const char *nothing = contract->is_verified ? "there was nothing to compare" : "verify: none";
         return gsrt_buffer_print(out, "contract %s: not verified (%s)", contract->kind,

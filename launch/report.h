@@ -21,6 +21,8 @@ typedef struct gsrt_report_contract {
     uint64_t compared;                   /* logit hashes compared */
     uint64_t different;                  /* of these, not equal; kept: verified, and 0 */
     uint32_t first_request, first_index; /* of the first that differs; index counts the answer's tokens */
+    uint32_t violations;                 /* of budgets, seen by the watch; kept: none */
+    const struct gsrt_violation_seen *violation; /* the first of them; launch/eras.h */
 } gsrt_report_contract;
 
 typedef struct gsrt_report_request {
@@ -121,6 +123,13 @@ const char *gsrt_move_outcome_name(gsrt_move_outcome outcome); /* "done", "refus
 
 enum { GSRT_MOVE_WHY_BYTES = 256 };
 
+/* What was narrowed, and what its watch has seen (launch/eras.h, launch/watch.h). */
+typedef struct gsrt_report_narrowed {
+    const struct gsrt_eras *eras;
+    uint32_t every; /* each so many-th request is watched; 0: none */
+    const struct gsrt_watch_facts *watched;
+} gsrt_report_narrowed;
+
 /* What became of a move of a region. */
 typedef struct gsrt_report_move {
     uint32_t stage, member, from, to;
@@ -160,6 +169,7 @@ typedef struct gsrt_report {
     uint32_t failure_count;
     const gsrt_report_move *moves; /* [move_count], in the order of their ends */
     uint32_t move_count;
+    const gsrt_report_narrowed *narrowed; /* NULL: nothing is */
     gsrt_report_versions versions;
     gsrt_report_times times;
 } gsrt_report;
@@ -177,10 +187,12 @@ GSRT_MUST_CHECK gsrt_status gsrt_report_write_plan_json(const gsrt_plan *plan, c
                                                         uint32_t rank_count, const char *const *hosts,
                                                         bool is_replicating, const char *planned, gsrt_buffer *out);
 
-/* The line that ends every run, without a newline, exactly one of
+/* The line that ends every run, without a newline, one of
  *     contract bitwise: kept (200 of 200 logit hashes equal the reference)
  *     contract bitwise: VIOLATED (3 of 200 logit hashes differ from the reference; first: request 0, token 17)
  *     contract bitwise: not verified (verify: none)
+ *     contract budgets: VIOLATED (divergence 0.53 of at most 0.01 in request 0 at position 12; what violated it was
+ *                                 disabled)
  * The last with unverified_because when that is set; a pass that compared nothing has not verified anything either.
  * Errors as gsrt_buffer_append. */
 GSRT_MUST_CHECK gsrt_status gsrt_report_print_verdict(const gsrt_report_contract *contract, gsrt_buffer *out);

@@ -202,11 +202,13 @@ static gsrt_status note_directory(void *arg, const char *directory)
     return GSRT_OK; /* START tells it to every rank, this one too */
 }
 
-/* Keepers kill, stop and slow; what the transport can do is left. */
+/* Keepers kill, stop and slow; what ranks and the transport can do is left. */
 static void do_fault(void *arg, const gsrt_fault *fault)
 {
     const run *r = arg;
     uint32_t sides[GSRT_RANK_COUNT_MAX];
+    if (fault->kind == GSRT_FAULT_CORRUPT)
+        gsrt_rank_corrupt(&r->seat.rank, fault->rank);
     if (fault->kind != GSRT_FAULT_PARTITION)
         return;
     for (uint32_t rank = 0; rank < r->wireup.rank_count; rank++)

@@ -20,6 +20,7 @@ static gsrt_scenario *scenario_create(void)
         return NULL;
     gsrt_arena_init(&scenario->arena, GSRT_YAML_ARENA_BYTES_MAX);
     scenario->contract = "bitwise";
+    scenario->watch = 16;
     scenario->thread_count = 1;
     scenario->prefill_chunk = GSRT_BATCH_ROWS_MAX;
     scenario->batch_requests = 8;

@@ -85,6 +85,7 @@ typedef struct gsrt_scenario {
                              its plan narrows regions */
     struct gsrt_contract *asked; /* owned: what a plan must keep */
     gsrt_scenario_planning planning;
+    uint32_t watch;    /* default 16: each 16th request is compared with weights as given; 0: none */
     gsrt_plan *plan;   /* owned; layers and roles checked, not yet against the model and the number of ranks; NULL:
                           planning.is_auto, and nobody has planned yet */
     bool is_verifying; /* verify: reference; default none */

@@ -102,6 +102,11 @@ static gsrt_status read_slow(gsrt_yaml_reader *reader, const gsrt_yaml_node *nod
     return read_rank(reader, node, object, GSRT_FAULT_SLOW);
 }
 
+static gsrt_status read_corrupt(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    return read_rank(reader, node, object, GSRT_FAULT_CORRUPT);
+}
+
 /* Of a partition. */
 typedef struct group {
     const uint32_t *ranks; /* [count] */
@@ -173,6 +178,7 @@ static const gsrt_yaml_field fault_fields[] = {
     {"stop", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_stop, NULL},
     {"partition", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_partition, NULL},
     {"slow", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_slow, NULL},
+    {"corrupt", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_corrupt, NULL},
     {"factor", GSRT_YAML_FIELD_F64, offsetof(gsrt_fault, factor), 1, GSRT_FAULT_FACTOR_MAX, NULL, NULL},
     {"for", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_duration, NULL},
     {"times", GSRT_YAML_FIELD_U32, offsetof(gsrt_fault, times), 1, GSRT_FAULT_TIMES_MAX, NULL, NULL},
@@ -182,7 +188,7 @@ static const gsrt_yaml_field fault_fields[] = {
 /* Exactly one of the first keys of fault_fields. */
 static gsrt_status check_kind(gsrt_yaml_reader *reader, const gsrt_yaml_node *node)
 {
-    static const char *const kinds[] = {"kill", "stop", "partition", "slow"};
+    static const char *const kinds[] = {"kill", "stop", "partition", "slow", "corrupt"};
     const char *first = NULL;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (gsrt_yaml_find(node, kinds[i]) == NULL)
@@ -193,7 +199,8 @@ static gsrt_status check_kind(gsrt_yaml_reader *reader, const gsrt_yaml_node *no
     }
     if (first == NULL)
         return gsrt_yaml_refuse(reader, node,
-                                "does nothing; add 'kill: RANK', 'stop: RANK', 'slow: RANK' or 'partition: [[RANK]]'");
+                                "does nothing; add 'kill: RANK', 'stop: RANK', 'slow: RANK', 'corrupt: RANK' or "
+                                "'partition: [[RANK]]'");
     return GSRT_OK;
 }
 
@@ -203,6 +210,9 @@ static gsrt_status check_keys(gsrt_yaml_reader *reader, const gsrt_yaml_node *no
     bool has_for = gsrt_yaml_find(node, "for") != NULL, has_factor = gsrt_yaml_find(node, "factor") != NULL;
     bool has_times = gsrt_yaml_find(node, "times") != NULL;
     bool is_kill = fault->kind == GSRT_FAULT_KILL, is_slow = fault->kind == GSRT_FAULT_SLOW;
+    bool is_corrupt = fault->kind == GSRT_FAULT_CORRUPT;
+    if (is_corrupt && has_for)
+        return gsrt_yaml_refuse_key(reader, node, "for", "what is damaged stays so; remove it");
     if (is_kill && has_for)
         return gsrt_yaml_refuse_key(reader, node, "for", "a kill is over at once; remove it");
     if (!is_kill && has_times)
@@ -210,7 +220,7 @@ static gsrt_status check_keys(gsrt_yaml_reader *reader, const gsrt_yaml_node *no
                                     "only a kill can be done again; remove it, or add another item");
     if (!is_slow && has_factor)
         return gsrt_yaml_refuse_key(reader, node, "factor", "only 'slow' has a factor; remove it");
-    if (!is_kill && !has_for)
+    if (!is_kill && !is_corrupt && !has_for)
         return gsrt_yaml_refuse(reader, node, "key 'for' is missing; add 'for: SECONDS'");
     if (is_slow && !has_factor)
         return gsrt_yaml_refuse(reader, node, "key 'factor' is missing; add 'factor: 2'");

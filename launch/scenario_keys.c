@@ -441,6 +441,7 @@ static const gsrt_yaml_field root_fields[] = {
     {"rules", GSRT_YAML_FIELD_CALL, 0, 0, 0, gsrt__scenario_read_rules, NULL},
     {"plan", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_plan, "auto"},
     {"verify", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_verify, NULL},
+    {"watch", GSRT_YAML_FIELD_U32, offsetof(gsrt_scenario, watch), 0, GSRT_REQUEST_COUNT_MAX, NULL, NULL},
     {"output", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_output, NULL},
     {"faults", GSRT_YAML_FIELD_CALL, 0, 0, 0, gsrt__scenario_read_faults, NULL},
     {"moves", GSRT_YAML_FIELD_CALL, 0, 0, 0, gsrt__scenario_read_moves, NULL},

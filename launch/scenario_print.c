@@ -228,7 +228,7 @@ static void put_fault(printer *p, const gsrt_fault *fault)
         put_real(p, ", factor: ", fault->factor);
     if (fault->kind == GSRT_FAULT_KILL)
         put_u64(p, ", times: ", fault->times);
-    else
+    else if (fault->kind != GSRT_FAULT_CORRUPT)
         put_real(p, ", for: ", (double)fault->duration_ns / 1e9);
     put_moment(p, &fault->when);
 }
@@ -346,6 +346,8 @@ gsrt_status gsrt_scenario_print(const gsrt_scenario *scenario, gsrt_buffer *out)
     else
         put_plan(&p, scenario->plan);
     put(&p, scenario->is_verifying ? "verify: reference\n" : "verify: none\n");
+    put_u64(&p, "watch: ", scenario->watch);
+    put(&p, "\n");
     if (scenario->logits_file != NULL) {
         put_text(&p, "output: {logits: ", scenario->logits_file);
         put(&p, "}\n");

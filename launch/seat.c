@@ -14,6 +14,12 @@ static gsrt_status begin_emitting(void *arg, gsrt_diag *diag)
     return gsrt_outcome_begin_emitting(&seat->outcome, gsrt_node_now_ns(seat->node), diag);
 }
 
+static gsrt_status on_violation(void *arg, const gsrt_violation_seen *seen, gsrt_diag *diag)
+{
+    gsrt_seat *seat = arg;
+    return gsrt_outcome_violated(&seat->outcome, seen, seat->rank.epoch, diag);
+}
+
 static void all_is_done(void *arg)
 {
     gsrt_seat *seat = arg;
@@ -45,11 +51,13 @@ static gsrt_status lead(void *arg, gsrt_rank *rank, gsrt_address *out, gsrt_diag
                                     .done_ns = &outcome->done_ns,
                                     .fenced = fenced,
                                     .begin_emitting = begin_emitting,
+                                    .on_violation = on_violation,
                                     .on_done = all_is_done,
                                     .snapshots = &outcome->snapshots,
                                     .replicas = &outcome->replicas,
                                     .moves = &outcome->moves,
                                     .healing = &seat->healing,
+                                    .watch = &outcome->watch,
                                     .arg = seat};
     return gsrt_gateway_start(&options, out);
 }

@@ -20,6 +20,7 @@ static const char *fate(const gsrt_incident_fault *fault)
     case GSRT_INCIDENT_LEFT: return "left";
     case GSRT_INCIDENT_LINK: return "lost its connection";
     case GSRT_INCIDENT_PARTITION: return "was cut off";
+    case GSRT_INCIDENT_VIOLATED: return fault->drill != 0 ? "was corrupted" : "left the budget";
     case GSRT_INCIDENT_UNKNOWN: return "was lost";
     }
     return "was lost";

@@ -139,6 +139,8 @@ static void do_fault(void *arg, const gsrt_fault *fault)
         gsrt_twin_partition(twin, fault->sides, fault->duration_ns);
     else if (fault->kind == GSRT_FAULT_SLOW)
         gsrt_twin_slow(twin, fault->rank, fault->factor, fault->duration_ns);
+    else if (fault->kind == GSRT_FAULT_CORRUPT)
+        gsrt_rank_corrupt(&((const gsrt_twin_rank *)arg)->seat.rank, fault->rank);
 }
 
 static gsrt_status start_rank(void *arg, gsrt_node *node, uint32_t rank, uint32_t incarnation)

@@ -73,4 +73,8 @@ GSRT_MUST_CHECK gsrt_status gsrt_lower(gsrt_weights *weights, const gsrt_plan *p
                                        uint32_t context_max, gsrt_lowered **out);
 gsrt_lowered *gsrt_lowered_free(gsrt_lowered *lowered);
 
+/* A drill: double what is narrowed, scale by scale (of f16 and bf16: number by number), where that stays finite.
+ * Nothing may read it meanwhile, and none of it may have been packed. O(narrowed bytes). */
+void gsrt_lowered_corrupt(gsrt_lowered *lowered);
+
 #endif

@@ -33,6 +33,7 @@ typedef struct region {
     gsrt_node *node; /* for its writer, as the two below */
     gsrt_address self;
     atomic_bool is_stopping;
+    bool is_corruption_due; /* a drill, once the job that runs is done */
 } region;
 
 static void begin_next(gsrt_actor *self, region *r);
@@ -446,6 +447,16 @@ static gsrt_status on_snapshot_written(gsrt_actor *self, region *r, const gsrt_m
     return status == GSRT_OK ? try_copy(self, r) : status;
 }
 
+/* ---- a drill ---- */
+
+/* The device reads it while a job runs. */
+static void corrupt(region *r)
+{
+    r->is_corruption_due = r->phase == COMPUTING;
+    if (!r->is_corruption_due)
+        gsrt_lowered_corrupt(r->options.lowered);
+}
+
 /* ---- messages ---- */
 
 static void on_step(gsrt_actor *self, region *r, const gsrt_msg_step *message)
@@ -474,6 +485,10 @@ static void on_job_done(gsrt_actor *self, region *r, const gsrt_msg_job_done *do
     if (done->status != GSRT_OK) {
         fail(self);
         return;
+    }
+    if (r->is_corruption_due) {
+        r->is_corruption_due = false;
+        gsrt_lowered_corrupt(r->options.lowered);
     }
     if (r->segment > 0)
         gsrt_exchange_store_drop(r->pieces, r->first->number, r->segment - 1);
@@ -533,6 +548,8 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
         status = gsrt__region_restore(&r->options, message->body);
     else if (message->kind == GSRT_KIND_KEPT && r->stream != NULL)
         status = on_kept(self, r, message->body);
+    else if (message->kind == GSRT_KIND_CORRUPT)
+        corrupt(r);
     else if (message->kind == GSRT_KIND_COPY)
         status = on_copy(self, r, message->body);
     else if (message->kind == GSRT_KIND_PAGES)

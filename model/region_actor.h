@@ -39,7 +39,7 @@ typedef struct gsrt_region_facts {
 } gsrt_region_facts;
 
 typedef struct gsrt_region_options {
-    const gsrt_lowered *lowered; /* borrowed for the actor's life, like all pointers here */
+    gsrt_lowered *lowered; /* borrowed for the actor's life, like all pointers here */
     const gsrt_plan *plan;
     uint32_t stage, member;
     gsrt_weights *weights; /* embedding rows are declared as touched here */

@@ -371,6 +371,15 @@ gsrt_status gsrt_validate(const gsrt_weights *weights, const gsrt_tokenizer *tok
     return status;
 }
 
+void gsrt_validate_compare(const float *plain, const float *changed, uint32_t vocab_count, double *out_divergence,
+                           double *out_absolute)
+{
+    gsrt__figures figures = {0};
+    gsrt__figures_position(&figures, plain, changed, vocab_count, UINT32_MAX);
+    *out_divergence = figures.divergence;
+    *out_absolute = figures.absolute;
+}
+
 /* The hash of the hashes: any part can be hashed by itself. */
 void gsrt_validate_hash_weights(const gsrt_weights *weights, char out[HASH_BYTES])
 {

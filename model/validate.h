@@ -51,6 +51,11 @@ GSRT_MUST_CHECK gsrt_status gsrt_validate(const gsrt_weights *weights, const gsr
                                           const gsrt_validate_options *options, gsrt_evidence_list *list,
                                           gsrt_diag *diag);
 
+/* One position: its logits [vocab_count] as given and as changed. The divergence in nats, and the largest difference of
+ * a logit; what is no number counts as DBL_MAX. Any thread whose MXCSR is canonical. */
+void gsrt_validate_compare(const float *plain, const float *changed, uint32_t vocab_count, double *out_divergence,
+                           double *out_absolute);
+
 /* Which weights they are, as evidence has it: 32 digits and a zero. XXH3 (128 bits) over the tensors' bytes, chained in
  * the workload's order. Reads all weights. */
 void gsrt_validate_hash_weights(const gsrt_weights *weights, char out[33]);

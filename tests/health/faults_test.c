@@ -283,7 +283,7 @@ START_TEST(values_past_the_limits)
 
     const gsrt_fault kill = kill_at(1, 0, 1), stop = stop_at(1, 1), slow = slow_by(2), cut = partition_at(halves, 2);
     const uint64_t longest_ns = GSRT_DRILL_MS_MAX * (second_ns / 1000), latest_ns = GSRT_FAULT_SECONDS_MAX * second_ns;
-    gsrt_fault bad[32];
+    gsrt_fault bad[40];
     uint32_t count = 0;
 #define BAD(of, member, value) (bad[count] = (of), bad[count++].member = (value))
     BAD(kill, kind, (gsrt_fault_kind)0);
@@ -307,6 +307,11 @@ START_TEST(values_past_the_limits)
     BAD(stop, when.at_ns, latest_ns + 1);
     BAD(stop, when.token, 1);
     BAD(stop, when.epoch, 2);
+    const gsrt_fault corrupt = {.kind = GSRT_FAULT_CORRUPT, .rank = 1, .when = stop.when};
+    ck_assert_int_eq(gsrt_faults_check(&corrupt, 1, 2, "s.yaml", NULL), GSRT_OK);
+    BAD(corrupt, duration_ns, 1);
+    BAD(corrupt, times, 1);
+    BAD(corrupt, factor, 2);
     BAD(slow, factor, 1);
     BAD(slow, factor, NAN);
     BAD(slow, factor, INFINITY);

@@ -247,6 +247,7 @@ START_TEST(kinds)
         {GSRT_DETECTOR_SILENCE, GSRT_INCIDENT_UNREACHABLE, false, GSRT_INCIDENT_PARTITION, "partition: [[2]]"},
         {GSRT_DETECTOR_MESSAGE, 0, false, GSRT_INCIDENT_LEFT, "kill: 2"},
         {GSRT_DETECTOR_SILENCE, 0, false, GSRT_INCIDENT_UNKNOWN, "kill: 2"},
+        {GSRT_DETECTOR_WATCH, GSRT_INCIDENT_WORD, true, GSRT_INCIDENT_VIOLATED, "corrupt: 2"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char wanted[128];
@@ -257,7 +258,7 @@ START_TEST(kinds)
                         .kind = cases[i].then, .at_ns = 51 * MS, .rank = 2, .was_ordered = cases[i].was_ordered});
         ck_assert_int_eq(gsrt_incident_kind_of(only(c)), cases[i].wanted);
         (void)snprintf(wanted, sizeof wanted, "faults:\n  - {%s, when: {request: 0, token: 40}%s}\n", cases[i].faults,
-                       cases[i].faults[0] == 'k' ? "" : ", for: 60");
+                       cases[i].faults[0] == 'k' || cases[i].faults[0] == 'c' ? "" : ", for: 60");
         check_faults(only(c), wanted);
         (void)gsrt_incident_free(round_trip(only(c)));
         (void)gsrt_incidents_free(c);

@@ -107,7 +107,8 @@ END_TEST
 START_TEST(what_happens)
 {
     refuse("{when: {view: 2}}",
-           "5: faults[0]: does nothing; add 'kill: RANK', 'stop: RANK', 'slow: RANK' or 'partition: [[RANK]]'");
+           "5: faults[0]: does nothing; add 'kill: RANK', 'stop: RANK', 'slow: RANK', 'corrupt: RANK' or "
+           "'partition: [[RANK]]'");
     refuse("{kill: 1, stop: 2, for: 1, when: {view: 2}}",
            "5: faults[0]: has both 'kill' and 'stop'; give each its own item");
     refuse("{slow: 1, partition: [[1]], for: 1, when: {view: 2}}",
@@ -136,6 +137,9 @@ START_TEST(what_goes_with_it)
            "30: faults[0].times: only a kill can be done again; remove it, or add another item");
     refuse("{kill: 1, times: 0, when: {view: 2}}", "22: faults[0].times: must be between 1 and 64, found 0");
     refuse("{kill: 1, times: 65, when: {view: 2}}", "22: faults[0].times: must be between 1 and 64, found 65");
+    refuse("{corrupt: 1, for: 1, when: {view: 2}}", "23: faults[0].for: what is damaged stays so; remove it");
+    refuse("{corrupt: 1, times: 2, when: {view: 2}}",
+           "25: faults[0].times: only a kill can be done again; remove it, or add another item");
     refuse("{slow: 1, for: 1, when: {view: 2}}", "5: faults[0]: key 'factor' is missing; add 'factor: 2'");
     refuse("{slow: 1, for: 1, factor: 1, when: {view: 2}}",
            "31: faults[0].factor: must be above 1: how many times longer the rank takes");
@@ -278,7 +282,8 @@ static void round_trip_of(const char *faults, const gsrt_scenario_set *sets, siz
 
 START_TEST(round_trip)
 {
-    static const char odd[] = "  - {slow: 0, factor: 1.0000000000000002, for: 599.999999999, when: {seconds: 0.1}}\n"
+    static const char odd[] = "  - {corrupt: 2, when: {request: 0, token: 3}}\n"
+                              "  - {slow: 0, factor: 1.0000000000000002, for: 599.999999999, when: {seconds: 0.1}}\n"
                               "  - {stop: 0, for: 0.0010000004, when: {seconds: 123456.789012345678}}\n"
                               "  - {stop: 0, for: 0.3333333333333333, when: {seconds: 1e-9}}\n";
     static const char *const words[] = {"auto", "in_place", "spare", "reshape"};

@@ -198,10 +198,11 @@ START_TEST(unknown_keys_are_suggested)
                 "q.yaml: line 11, column 39: unknown key 'spilt' in plan.stages[0]; did you mean 'split'?");
     refuse_edit("output: {logits: FILE}", "output: {zebra: FILE}",
                 "q.yaml: line 15, column 10: unknown key 'zebra' in output; known are logits");
-    refuse_edit("verify: reference", "replicas: 3",
-                "q.yaml: line 14, column 1: unknown key 'replicas' in the scenario; known are gsrt, name, workload, "
-                "contract, evidence, objective, demand, rules, plan, verify, output, faults, moves, healing, runtime, "
-                "fleet, twin");
+    refuse_edit(
+        "verify: reference", "replicas: 3",
+        "q.yaml: line 14, column 1: unknown key 'replicas' in the scenario; known are gsrt, name, workload, "
+        "contract, evidence, objective, demand, rules, plan, verify, watch, output, faults, moves, healing, runtime, "
+        "fleet, twin");
     refuse_set("runtime.thread", "1", "--set runtime.thread: unknown key 'thread' in runtime; did you mean 'threads'?");
 }
 END_TEST
