@@ -1,4 +1,4 @@
-"""Weights that the contract lets a plan narrow: gsrt plan --validate measures it, plan: auto under mpirun then narrows exactly the
+"""Strictness. Weights that the contract lets a plan narrow: gsrt plan --validate measures it, plan: auto under mpirun then narrows exactly the
 regions with a budget, and the answer's hashes are those of the plain executor with the same narrowed weights, whatever the split;
 what a bitwise contract, or one without evidence, does not admit is refused by name.
 
@@ -19,6 +19,8 @@ MODEL = os.path.join(os.environ.get("GSRT_SHARED_DATA", os.path.join(SOURCE, "..
 WORDS = "Once One A The big dog cat sun day girl boy tree bird ran saw was had went play fun happy sad mom dad toy box red blue".split()
 NARROWED = [{"region": "layer.1", "weights": "q8_0"}, {"region": "layer.2", "weights": "q8_0"}]
 DRILLED, FAULT_TOKEN = (100, 60, 240), 10  # tokens of the answers of drills, and of the first when its weights are damaged
+REASONS = [("weights:", "contract_narrowed"), ("kv:", "contract_narrowed"), ("compute:", "contract_narrowed"),
+           ("reduce:", "contract_reordered"), ("kernels:", "contract_unproven")]
 CONTRACT = "[{regions: layer.1, divergence: 0.01, corpus: %s}, {regions: layer.2, divergence: 0.01, corpus: %s}]"
 
 
@@ -89,6 +91,21 @@ def check(folder, what, narrowed):
     return hashes(folder)
 
 
+def check_strict(text):
+    """A bitwise contract: whatever quantises, sums in another order or has no proof is rejected with that reason."""
+    plan, counts = json.loads(text), {}
+    for rival in plan["rejected"]:
+        changes = [(kind, reason) for kind, reason in REASONS if ": " + kind in rival["constraint"]]
+        if (changes[0][1] if changes else None) != (rival["reason"] if rival["reason"].startswith("contract_") else None):
+            fail("rejected with another reason:", rival)
+        counts[rival["reason"]] = counts.get(rival["reason"], 0) + 1
+    if any(counts.get(reason, 0) == 0 for _, reason in REASONS):
+        fail("not tried:", counts)
+    if any(proof["admitted_by"] != "construction" for proof in plan["proofs"]):
+        fail("the plan rests on more than proofs:", plan["proofs"])
+    return sum(count for reason, count in counts.items() if reason.startswith("contract_"))
+
+
 def check_drilled(folder, what, kind):
     """The violation is told everywhere; what follows it is right, and only tokens between fault and violation are not."""
     report, eras = read(folder, "report.json"), read(folder, "narrowed.json")["eras"]
@@ -120,11 +137,13 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         place = lambda name: os.path.join(work, name)
         path = scenario(work)
-        # without evidence nothing is narrowed; what is measured then admits layers 1 and 2, and nothing else
-        call(launch(2, path, "-o", place("given")))
-        given = check(place("given"), "without evidence", [])
+        # what is measured admits layers 1 and 2, and nothing else; under a bitwise contract not even that
         call([os.path.join(BUILD, "gsrt"), "plan", path, "--validate", "-q", "-o", place("planned")])
         evidence = ["--set", "evidence=" + place("planned/evidence.json")]
+        strict = [*evidence, "--set", "contract=bitwise"]
+        kinds = check_strict(call([os.path.join(BUILD, "gsrt"), "plan", path, "--json", *strict]))
+        call(launch(2, path, "-o", place("given"), *strict))
+        given = check(place("given"), "bitwise", [])
         call(launch(4, path, "-o", place("auto"), *evidence))
         answer = check(place("auto"), "auto", NARROWED)
         if answer == given:
@@ -181,8 +200,8 @@ def main():
         seen = drill["narrowed"]["violations"][0]
         print("damaged: a divergence of %.3g (at most %.3g) seen at position %d; weights as given after %.0f ms" %
               (seen["seen"], seen["bound"], seen["position"], drill["failures"][0]["recovered_ms"]))
-    print("layers 1 and 2 in q8_0 by evidence: %d hashes, the same on 4 splits and in the twin; %d plans refused" %
-          (len(answer), len(refused)))
+    print("bitwise: %d rivals rejected, each with its reason; layers 1 and 2 in q8_0 by evidence: %d hashes, the same on 4 splits "
+          "and in the twin; %d plans refused" % (kinds, len(answer), len(refused)))
 
 
 if __name__ == "__main__":
