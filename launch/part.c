@@ -64,8 +64,6 @@ static gsrt_status create(gsrt_parts *parts, const gsrt_plan *plan, uint32_t sta
     if (status == GSRT_OK)
         status = gsrt_lower(parts->loaded->weights, part->plan, stage, member, parts->loaded->workload->context_max,
                             &part->lowered);
-    if (status == GSRT_OK)
-        status = pack(parts, part);
     /* kept even so: what is being packed already must stay until the device was freed */
     part->next = parts->first;
     parts->first = part;
@@ -105,7 +103,12 @@ gsrt_status gsrt_parts_take(gsrt_parts *parts, const gsrt_plan *plan, uint32_t s
     if (status != GSRT_OK)
         return status;
     gsrt_parts_rest(parts, part);
-    status = wake(parts, part);
+    if (!part->lowered->is_raw && !part->is_packed) {
+        part->is_packed = true;
+        status = pack(parts, part);
+    }
+    if (status == GSRT_OK && !part->lowered->is_raw)
+        status = wake(parts, part);
     if (status == GSRT_OK)
         *out = part;
     return status;

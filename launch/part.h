@@ -15,7 +15,8 @@ typedef struct gsrt_part {
     struct gsrt_part *next;
     gsrt_plan *plan; /* that it was lowered for; owned */
     uint32_t stage, member;
-    gsrt_lowered *lowered;
+    gsrt_lowered *lowered; /* is_raw: has to be narrowed before it can be used */
+    bool is_packed;
     gsrt_kv *kv;               /* NULL: nothing is computed, or the part rests */
     gsrt_workspace *workspace; /* likewise */
 } gsrt_part;
@@ -31,7 +32,8 @@ typedef struct gsrt_parts {
 uint32_t gsrt_part_kv_blocks(const gsrt_scenario *scenario, uint32_t context_max);
 
 /* The part for (stage, member) of `plan`: one that was made for such a plan before, or a new one. All others rest from
- * now on. The device has no job left. *out borrowed until gsrt_parts_free.
+ * now on. The device has no job left. *out borrowed until gsrt_parts_free. Where it is raw (part->lowered->is_raw), it
+ * cannot be used yet: call gsrt_lowered_narrow, on whatever thread, and then this again.
  * GSRT_OK | GSRT_ENOMEM | GSRT_EUNSUPPORTED (gsrt_lower). Cost: lowering, and asking for the matrices to be packed. */
 GSRT_MUST_CHECK gsrt_status gsrt_parts_take(gsrt_parts *parts, const gsrt_plan *plan, uint32_t stage, uint32_t member,
                                             gsrt_part **out);

@@ -4,6 +4,7 @@
 #include "mailbox/keepers.h"
 #include "placement/fallback.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -160,6 +161,7 @@ static gsrt_status on_view(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_view *
     if (status == GSRT_OK)
         status = start_links(self, r);
     r->drain_call = r->gather_call = 0;
+    r->is_starting = false;
     if (status == GSRT_OK && r->leader == gsrt_node_rank(r->node))
         status = gsrt_timer_start(self, ASK_MS * 1000000ull, r->epoch, NULL);
     if (status != GSRT_OK || r->device.actor == GSRT_NOBODY)
@@ -237,30 +239,64 @@ static gsrt_status take_plan(gsrt_rank *r, const gsrt_msg_start *start, gsrt_dia
     return gsrt_plan_check(plan, r->loaded->workload, gsrt_node_rank_count(r->node), r->scenario->file, diag);
 }
 
-static gsrt_status start_region(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_start *start)
+static gsrt_status start_region(gsrt_actor *self, gsrt_rank *r)
 {
-    uint32_t rank = gsrt_node_rank(r->node);
-    gsrt_region_options options = {
-        .lowered = r->part->lowered,
-        .plan = r->plan,
-        .stage = r->stage,
-        .member = r->member,
-        .weights = r->loaded->weights,
-        .kv = r->part->kv,
-        .workspace = r->part->workspace,
-        .rows_max = GSRT_BATCH_ROWS_MAX,
-        .vocab_count = r->loaded->workload->vocab_count,
-        .directory = r->options.is_twin || r->scenario->snapshot_tokens == 0 ? NULL : r->directory,
-        .snapshot = r->snapshot,
-        .replica = r->replica,
-        .second_place = rank < start->second_places_count ? start->second_places[rank] : GSRT_NO_PLACE,
-        .facts = &r->region_facts};
+    gsrt_region_options options = {.lowered = r->part->lowered,
+                                   .plan = r->plan,
+                                   .stage = r->stage,
+                                   .member = r->member,
+                                   .weights = r->loaded->weights,
+                                   .kv = r->part->kv,
+                                   .workspace = r->part->workspace,
+                                   .rows_max = GSRT_BATCH_ROWS_MAX,
+                                   .vocab_count = r->loaded->workload->vocab_count,
+                                   .directory =
+                                       r->options.is_twin || r->scenario->snapshot_tokens == 0 ? NULL : r->directory,
+                                   .snapshot = r->snapshot,
+                                   .replica = r->replica,
+                                   .second_place = r->second_place,
+                                   .facts = &r->region_facts};
     gsrt_status status = gsrt_region_actor_start(r->node, &options, &r->region);
     return status == GSRT_OK ? gsrt_monitor(self, r->region) : status;
 }
 
-/* Take the part that the plan gives to this rank, if it gives one. */
-static gsrt_status take_part(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_start *start, gsrt_diag *diag)
+/* ---- narrowing: longer than the others wait for a word, so that it has its own thread ---- */
+
+static void *narrow(void *arg)
+{
+    gsrt_rank *r = arg;
+    gsrt_status status = gsrt_lowered_narrow(r->raw->lowered, r->loaded->weights, &r->is_stopping);
+    gsrt_msg_narrowed narrowed = {.status = (uint32_t)status};
+    while (gsrt_node_post_foreign(r->node, r->root, GSRT_KIND_NARROWED, &narrowed) == GSRT_EFULL &&
+           !atomic_load_explicit(&r->is_stopping, memory_order_relaxed)) /* set by stop */
+        (void)sched_yield();
+    return NULL;
+}
+
+/* In the twin at once: a thread has no place in virtual time, and what it does costs none. */
+static gsrt_status begin_narrowing(gsrt_rank *r)
+{
+    if (r->options.is_twin) {
+        gsrt_status status = gsrt_lowered_narrow(r->part->lowered, r->loaded->weights, NULL);
+        r->part->lowered->is_raw = status != GSRT_OK;
+        return status;
+    }
+    r->raw = r->part;
+    if (pthread_create(&r->narrower, NULL, narrow, r) == 0)
+        return GSRT_OK;
+    r->raw = NULL;
+    return GSRT_ENOMEM;
+}
+
+static void end_narrowing(gsrt_rank *r)
+{
+    if (r->raw != NULL)
+        (void)pthread_join(r->narrower, NULL);
+    r->raw = NULL;
+}
+
+/* Take the part that the plan gives to this rank, if it gives one; its region, unless the part is raw. */
+static gsrt_status take_part(gsrt_actor *self, gsrt_rank *r, gsrt_diag *diag)
 {
     bool is_first = r->device.actor == GSRT_NOBODY;
     r->has_role = gsrt_plan_role_of(r->plan, gsrt_node_rank(r->node), &r->stage, &r->member);
@@ -275,7 +311,11 @@ static gsrt_status take_part(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_star
     r->parts.device = r->device.device;
     if (status == GSRT_OK)
         status = gsrt_parts_take(&r->parts, r->plan, r->stage, r->member, &r->part);
-    return status == GSRT_OK ? start_region(self, r, start) : status;
+    if (status == GSRT_OK && r->part->lowered->is_raw)
+        status = begin_narrowing(r);
+    if (status == GSRT_OK && !r->part->lowered->is_raw) /* in the twin a part that was raw is taken once more */
+        status = gsrt_parts_take(&r->parts, r->plan, r->stage, r->member, &r->part);
+    return status == GSRT_OK && !r->part->lowered->is_raw ? start_region(self, r) : status;
 }
 
 static void set_directory(gsrt_rank *r, gsrt_span path)
@@ -314,17 +354,57 @@ static gsrt_status say_ready(gsrt_actor *self, const gsrt_rank *r, gsrt_status s
 }
 
 /* Only then the region may be told to restore what other ranks hold. */
-static gsrt_status gather(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_start *start)
+static gsrt_status gather(gsrt_actor *self, gsrt_rank *r)
 {
-    gsrt_msg_gather message = {.transfers = start->transfers, .transfers_count = start->transfers_count};
+    gsrt_msg_gather message = {.transfers = r->transfers, .transfers_count = r->transfers_count};
     return gsrt_call(self, r->replica_actor, GSRT_KIND_GATHER, &message, NULL, DRAIN_TIMEOUT_NS, &r->gather_call);
+}
+
+/* What START says beyond the plan, for when the part is ready. */
+static gsrt_status keep_start(gsrt_rank *r, const gsrt_msg_start *start)
+{
+    uint32_t rank = gsrt_node_rank(r->node);
+    free(r->transfers);
+    r->second_place = rank < start->second_places_count ? start->second_places[rank] : GSRT_NO_PLACE;
+    r->transfers_count = start->transfers_count;
+    r->transfers = calloc((size_t)start->transfers_count + 1, sizeof *r->transfers);
+    if (r->transfers == NULL)
+        return GSRT_ENOMEM;
+    if (start->transfers_count > 0)
+        memcpy(r->transfers, start->transfers, start->transfers_count * sizeof *r->transfers);
+    return GSRT_OK;
+}
+
+static gsrt_status refuse_start(gsrt_actor *self, gsrt_rank *r, gsrt_status status, gsrt_diag *diag)
+{
+    r->has_role = r->is_starting = false;
+    if (diag->status == GSRT_OK)
+        status = gsrt_diag_set(diag, status, r->scenario->file, NULL, "rank %u cannot start its part: %s",
+                               gsrt_node_rank(r->node), gsrt_status_text(status));
+    return say_ready(self, r, status, diag->text);
+}
+
+/* From START on, and again when something was narrowed: the part, its region, READY. While another view's part is being
+ * narrowed, this one waits. */
+static gsrt_status go_on_starting(gsrt_actor *self, gsrt_rank *r)
+{
+    gsrt_diag diag = {0};
+    if (r->raw != NULL)
+        return GSRT_OK;
+    gsrt_status status = take_part(self, r, &diag);
+    if (status != GSRT_OK)
+        return refuse_start(self, r, status, &diag);
+    if (r->raw != NULL)
+        return GSRT_OK;
+    r->is_starting = false;
+    return r->transfers_count > 0 && r->replica != NULL ? gather(self, r) : say_ready(self, r, GSRT_OK, "");
 }
 
 static gsrt_status on_start(gsrt_actor *self, gsrt_rank *r, const gsrt_message *message)
 {
     gsrt_diag diag = {0};
     const gsrt_msg_start *start = message->body;
-    if (r->region != GSRT_NOBODY || r->drain_call != 0 || r->gather_call != 0)
+    if (r->region != GSRT_NOBODY || r->drain_call != 0 || r->gather_call != 0 || r->is_starting)
         return GSRT_OK; /* refused: this view has been started */
     r->starter = message->from;
     gsrt_status status = open_files(r, start, &diag);
@@ -333,15 +413,26 @@ static gsrt_status on_start(gsrt_actor *self, gsrt_rank *r, const gsrt_message *
     if (status == GSRT_OK)
         status = open_snapshot(r, start, &diag);
     if (status == GSRT_OK)
-        status = take_part(self, r, start, &diag);
+        status = keep_start(r, start);
     if (status != GSRT_OK)
-        r->has_role = false;
-    if (status != GSRT_OK && diag.status == GSRT_OK)
-        status = gsrt_diag_set(&diag, status, r->scenario->file, NULL, "rank %u cannot start its part: %s",
-                               gsrt_node_rank(r->node), gsrt_status_text(status));
-    if (status == GSRT_OK && start->transfers_count > 0 && r->replica != NULL)
-        return gather(self, r, start);
-    return say_ready(self, r, status, diag.text);
+        return refuse_start(self, r, status, &diag);
+    r->is_starting = true;
+    return go_on_starting(self, r);
+}
+
+/* Of this view's part or of an earlier one's: it may have been left meanwhile. */
+static gsrt_status on_narrowed(gsrt_actor *self, gsrt_rank *r, const gsrt_msg_narrowed *narrowed)
+{
+    gsrt_diag diag = {0};
+    gsrt_part *part = r->raw;
+    if (part == NULL)
+        return GSRT_OK;
+    end_narrowing(r);
+    part->lowered->is_raw = narrowed->status != (uint32_t)GSRT_OK;
+    if (!r->is_starting)
+        return GSRT_OK;
+    return part->lowered->is_raw ? refuse_start(self, r, (gsrt_status)narrowed->status, &diag)
+                                 : go_on_starting(self, r);
 }
 
 /* ---- the root actor ---- */
@@ -459,6 +550,8 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
         status = on_timer(self, r, message->body);
     } else if (message->kind == GSRT_KIND_START) {
         status = on_start(self, r, message);
+    } else if (message->kind == GSRT_KIND_NARROWED) {
+        status = on_narrowed(self, r, message->body);
     } else if (message->kind == GSRT_KIND_ROLES) {
         status = on_roles(self, r, message->body);
     } else if (message->kind == GSRT_KIND_ASK_FACTS) {
@@ -487,8 +580,17 @@ static void receive(gsrt_actor *self, void *state, const gsrt_message *message)
     gsrt_node_finish(r->node, GSRT_EXIT_AGAIN);
 }
 
+static void stop(gsrt_actor *self, void *state, uint32_t reason)
+{
+    gsrt_rank *r = *(gsrt_rank **)state;
+    (void)self;
+    (void)reason;
+    atomic_store_explicit(&r->is_stopping, true, memory_order_relaxed); /* read by narrow */
+    end_narrowing(r);
+}
+
 static const gsrt_behaviour root_behaviour = {
-    .name = "root", .state_bytes = sizeof(gsrt_rank *), .init = init, .receive = receive};
+    .name = "root", .state_bytes = sizeof(gsrt_rank *), .init = init, .receive = receive, .stop = stop};
 
 /* ---- life ---- */
 
@@ -542,6 +644,8 @@ void gsrt_rank_stop(gsrt_rank *r)
     r->holdings = gsrt_holdings_free(r->holdings);
     gsrt_parts_free(&r->parts);
     r->plan = gsrt_plan_free(r->plan);
+    free(r->transfers);
+    r->transfers = NULL;
     free(r->links);
     free(r->link_actors);
     free(r->incarnations);

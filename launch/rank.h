@@ -4,8 +4,8 @@
  *   VIEW (membership)      the old view's actors are ended, the device runs out of jobs: DRAIN -> DRAINED
  *   -> PRESENT to the leader's root; the leader's root waits for all members, and asks them again with a PRESENT of
  *      its own; then it has its gateway started
- *   START (gateway)        the plan of the view: take a part, start its region; GATHER the KV that is restored from
- *                          other ranks' replicas -> GATHERED -> READY
+ *   START (gateway)        the plan of the view: take a part (narrow it on a thread of its own -> NARROWED), start its
+ *                          region; GATHER the KV that is restored from other ranks' replicas -> GATHERED -> READY
  *   ROLES                  who plays which role; from here on the token's way (model/, placement/)
  *   ASK_FACTS, END         the end of a run
  *
@@ -22,6 +22,8 @@
 #include "launch/rank_device.h"
 #include "mailbox/keepers.h"
 #include "model/region_actor.h"
+
+#include <pthread.h>
 
 typedef struct gsrt_rank gsrt_rank;
 
@@ -51,10 +53,14 @@ struct gsrt_rank {
     bool has_files;       /* on_start was called */
     /* the view */
     uint32_t epoch, leader;
-    uint32_t *incarnations;    /* [rank_count] of the members, GSRT_NOT_A_MEMBER of the others */
-    uint32_t *present_epoch;   /* [rank_count] the latest view that each rank has begun, as far as it said so here */
-    uint64_t drain_call;       /* 0: none is open */
-    uint64_t gather_call;      /* likewise */
+    uint32_t *incarnations;  /* [rank_count] of the members, GSRT_NOT_A_MEMBER of the others */
+    uint32_t *present_epoch; /* [rank_count] the latest view that each rank has begun, as far as it said so here */
+    uint64_t drain_call;     /* 0: none is open */
+    uint64_t gather_call;    /* likewise */
+    bool is_starting;        /* START has come, and has not been answered */
+    uint32_t second_place;   /* of START, like the next: where this rank's KV goes a second time */
+    uint32_t *transfers;     /* [transfers_count]; owned */
+    uint32_t transfers_count;
     gsrt_address starter;      /* who is told READY then */
     gsrt_address gateway;      /* on the leader, while it runs */
     gsrt_address *link_actors; /* [rank_count] */
@@ -65,6 +71,9 @@ struct gsrt_rank {
     gsrt_address region;
     gsrt_parts parts;
     gsrt_part *part; /* NULL: no role */
+    gsrt_part *raw;  /* that the thread is narrowing, whatever the view; NULL: none */
+    pthread_t narrower;
+    atomic_bool is_stopping; /* it need not go on */
     /* what stays */
     gsrt_rank_device device;
     gsrt_region_facts region_facts;

@@ -49,6 +49,7 @@
     K(ROLES, 37, roles, WIRE)                                                                                          \
     K(CUT_OFF, 38, cut_off, WIRE)                                                                                      \
     K(CORRUPT, 39, corrupt, WIRE)                                                                                      \
+    K(NARROWED, 40, narrowed, LOCAL)                                                                                   \
     /* a token's way */                                                                                                \
     K(SUBMIT, 64, submit, WIRE)                                                                                        \
     K(STEP, 65, step, WIRE)                                                                                            \
@@ -130,6 +131,8 @@
 #define GSRT_FIELDS_CUT_OFF(F) F(u32s, sides, GSRT_RANK_COUNT_MAX) F(u32, duration_ms, GSRT_DRILL_MS_MAX)
 /* the leader's root -> a root -> its region: a drill, what this rank has narrowed is to be damaged */
 #define GSRT_FIELDS_CORRUPT(F) F(u32, rank, GSRT_RANK_COUNT_MAX)
+/* a root's own thread -> it: its part is narrowed, with this gsrt_status */
+#define GSRT_FIELDS_NARROWED(F) F(u32, status, 255)
 /* a root -> the leader's root: this rank has begun that view, and nothing of the one before still runs here; what its
  * replica holds (ckpt/holdings.h). From the leader it is a question. */
 #define GSRT_FIELDS_PRESENT(F) F(u32, rank, GSRT_RANK_COUNT_MAX) F(u32, epoch, 0) F(u32s, held, GSRT_BODY_BYTES_MAX / 8)

@@ -4,7 +4,6 @@
 #include "collectives/exchange.h"
 #include "collectives/reduction.h"
 #include "model/lower_impl.h"
-#include "model/narrow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +72,7 @@ void gsrt__release_slot(gsrt__lowering *l, uint16_t slot)
         l->is_slot_free[slot] = true;
 }
 
-static bool grow(gsrt__lowering *l, void **array, uint32_t count, size_t size)
+bool gsrt__lower_grow(gsrt__lowering *l, void **array, uint32_t count, size_t size)
 {
     if (count != 0 && (count & (count - 1)) != 0)
         return true;
@@ -93,13 +92,13 @@ gsrt_instr gsrt__blank_instr(gsrt_instr_kind kind, uint16_t in, uint16_t out)
 
 void gsrt__emit(gsrt__lowering *l, const gsrt_instr *instr)
 {
-    if (grow(l, (void **)&l->instrs, l->instr_count, sizeof *l->instrs))
+    if (gsrt__lower_grow(l, (void **)&l->instrs, l->instr_count, sizeof *l->instrs))
         l->instrs[l->instr_count++] = *instr;
 }
 
 static void end_segment(gsrt__lowering *l)
 {
-    if (!grow(l, (void **)&l->segments, l->segment_count, sizeof *l->segments))
+    if (!gsrt__lower_grow(l, (void **)&l->segments, l->segment_count, sizeof *l->segments))
         return;
     l->segments[l->segment_count++] =
         (gsrt_lowered_segment){.instr_first = l->segment_first, .instr_count = l->instr_count - l->segment_first};
@@ -130,7 +129,7 @@ static uint16_t exchange(gsrt__lowering *l, const gsrt_lowered_exchange *e, gsrt
     for (uint32_t m = 0; m < l->member_count; m++)
         total += widths[m];
     end_segment(l);
-    if (!grow(l, (void **)&l->exchanges, l->exchange_count, sizeof *l->exchanges))
+    if (!gsrt__lower_grow(l, (void **)&l->exchanges, l->exchange_count, sizeof *l->exchanges))
         return 0;
     l->exchanges[l->exchange_count++] = *e;
     if ((e->receivers >> l->member & 1u) == 0)
@@ -205,31 +204,6 @@ static gsrt_dtype dtype_of(const gsrt__lowering *l, const gsrt_op *op)
     return gsrt_choice_weights(&l->choices[op->region], l->workload, op);
 }
 
-/* The rows of the share, narrowed, instead of those of the file. */
-static void narrow(gsrt__lowering *l, const gsrt_op *op, gsrt__range rows, gsrt__range k, gsrt_matrix *matrix)
-{
-    gsrt_lowered *out = l->out;
-    gsrt_narrowing narrowing = {.tensor = op->tensor,
-                                .weights = matrix->dtype,
-                                .held = matrix->dtype,
-                                .row_first = rows.first,
-                                .row_count = rows.count,
-                                .k_first = k.first,
-                                .k_count = k.count};
-    if (!grow(l, (void **)&out->narrowed, out->narrowed_count, sizeof *out->narrowed) ||
-        !grow(l, (void **)&out->narrowing, out->narrowed_count, sizeof *out->narrowing))
-        return;
-    uint8_t *bytes = calloc(1, gsrt_narrowing_bytes(&narrowing));
-    gsrt_status status = bytes == NULL ? GSRT_ENOMEM : gsrt_narrow_weights(l->weights, &narrowing, bytes);
-    out->narrowing[out->narrowed_count] = matrix;
-    out->narrowed[out->narrowed_count++] = bytes;
-    matrix->rows = bytes;
-    matrix->row_stride_bytes = gsrt_narrowing_row_bytes(&narrowing);
-    gsrt_weights_release(l->weights, op->tensor, rows.first, rows.count);
-    if (status != GSRT_OK)
-        l->status = status;
-}
-
 /* A share of the op's matrix; NULL: no memory. */
 static gsrt_matrix *matrix_of(gsrt__lowering *l, const gsrt_op *op, gsrt__range rows, gsrt__range k)
 {
@@ -249,7 +223,7 @@ static gsrt_matrix *matrix_of(gsrt__lowering *l, const gsrt_op *op, gsrt__range 
     matrix->rows = gsrt_weights_rows(l->weights, op->tensor, rows.first, rows.count, NULL);
     matrix->row_stride_bytes = gsrt_weights_row_bytes(l->weights, op->tensor);
     if (matrix->dtype != t->dtype && rows.count > 0 && k.count > 0)
-        narrow(l, op, rows, k, matrix);
+        gsrt__lower_narrow(l, op, rows, k, matrix);
     return matrix;
 }
 
@@ -262,7 +236,7 @@ static gsrt_matrix *new_matrix(gsrt__lowering *l, const gsrt_op *op, gsrt__range
         uint64_t bytes = rows.count * gsrt_weights_row_bytes(l->weights, op->tensor) * k.count / t->column_count;
         bool is_whole = rows.count == t->row_count && k.count == t->column_count && l->member_count > 1;
         *(is_whole ? &l->out->copy_bytes : &l->out->share_bytes) += bytes;
-        if (grow(l, (void **)&l->out->matrices, l->out->matrix_count, sizeof *l->out->matrices))
+        if (gsrt__lower_grow(l, (void **)&l->out->matrices, l->out->matrix_count, sizeof *l->out->matrices))
             l->out->matrices[l->out->matrix_count++] = matrix;
     }
     return matrix;

@@ -13,8 +13,8 @@
  * member finishes a range of the columns, and these are gathered (collectives/reduction.h). All give the bits of the
  * unsplit product (docs/numerics.md).
  *
- * Slots are reused once nobody reads their value any more. Maps and reads no weights, only points to them; but what the
- * plan narrows is read and narrowed, the member's share of it, into memory of the lowered program.
+ * Slots are reused once nobody reads their value any more. Maps and reads no weights, only points to them. What the
+ * plan narrows has memory of the lowered program for the member's share of it, which gsrt_lowered_narrow fills.
  */
 #ifndef GSRT_MODEL_LOWER_H
 #define GSRT_MODEL_LOWER_H
@@ -23,6 +23,8 @@
 #include "base/arena.h"
 #include "model/weights.h"
 #include "placement/plan.h"
+
+#include <stdatomic.h>
 
 typedef struct gsrt_lowered_exchange {
     uint16_t slot;      /* this member's piece; GSRT_NO_SLOT: it has none */
@@ -59,9 +61,9 @@ typedef struct gsrt_lowered {
     uint32_t matrix_count;
     gsrt_rope_table **ropes;
     uint32_t rope_count;
-    uint8_t **narrowed;      /* [narrowed_count]; owned */
-    gsrt_matrix **narrowing; /* [narrowed_count] the matrices whose rows these are */
+    struct gsrt__lowered_rows *narrowed; /* [narrowed_count] */
     uint32_t narrowed_count;
+    bool is_raw;          /* gsrt_lowered_narrow has still to be called */
     uint64_t share_bytes; /* of split tensors: this member's units */
     uint64_t copy_bytes;  /* of tensors that every member of the group holds (norms, and what cannot be split) */
 } gsrt_lowered;
@@ -72,6 +74,12 @@ typedef struct gsrt_lowered {
 GSRT_MUST_CHECK gsrt_status gsrt_lower(gsrt_weights *weights, const gsrt_plan *plan, uint32_t stage, uint32_t member,
                                        uint32_t context_max, gsrt_lowered **out);
 gsrt_lowered *gsrt_lowered_free(gsrt_lowered *lowered);
+
+/* Where is_raw: read and narrow what the plan narrows; before that its program must not run, and nothing be packed. Any
+ * thread, which nobody else disturbs with this one; the owner sets is_raw to false after it. is_cancelled  looked at
+ * between two matrices; NULL: nobody does. GSRT_OK | GSRT_ECANCELED | GSRT_ENOMEM. As gsrt_narrow_weights. */
+GSRT_MUST_CHECK gsrt_status gsrt_lowered_narrow(const gsrt_lowered *lowered, const gsrt_weights *weights,
+                                                const atomic_bool *is_cancelled);
 
 /* A drill: double what is narrowed, scale by scale (of f16 and bf16: number by number), where that stays finite.
  * Nothing may read it meanwhile, and none of it may have been packed. O(narrowed bytes). */

@@ -4,9 +4,16 @@
 #define GSRT_MODEL_LOWER_IMPL_H
 
 #include "model/lower.h"
+#include "model/narrow.h"
 #include "placement/contract.h"
 
 enum { GSRT__SLOTS_MAX = 256 };
+
+/* What a matrix reads instead of rows of the file. */
+struct gsrt__lowered_rows {
+    gsrt_narrowing what;
+    uint8_t *bytes; /* owned */
+};
 
 typedef struct gsrt__range {
     uint32_t first, count; /* elements */
@@ -41,6 +48,9 @@ typedef struct gsrt__lowering {
     uint32_t exchange_count;
 } gsrt__lowering;
 
+bool gsrt__lower_grow(gsrt__lowering *l, void **array, uint32_t count, size_t size);
+void gsrt__lower_narrow(gsrt__lowering *l, const gsrt_op *op, gsrt__range rows, gsrt__range k, gsrt_matrix *matrix);
+void gsrt__lower_narrowed_free(gsrt_lowered *lowered);
 gsrt__range gsrt__share_of(const gsrt__lowering *l, uint32_t value, uint32_t member);
 bool gsrt__is_split(const gsrt__lowering *l, uint32_t value);
 uint16_t gsrt__new_slot(gsrt__lowering *l, gsrt_slot_format format, uint32_t width);

@@ -253,10 +253,7 @@ gsrt_lowered *gsrt_lowered_free(gsrt_lowered *lowered)
     for (uint32_t i = 0; i < lowered->rope_count; i++)
         gsrt_rope_table_free(lowered->ropes[i]);
     free(lowered->ropes);
-    for (uint32_t i = 0; i < lowered->narrowed_count; i++)
-        free(lowered->narrowed[i]);
-    free(lowered->narrowed);
-    free(lowered->narrowing);
+    gsrt__lower_narrowed_free(lowered);
     free(lowered->matrices);
     free((void *)(uintptr_t)lowered->program.instrs);
     free((void *)(uintptr_t)lowered->segments);
@@ -264,28 +261,6 @@ gsrt_lowered *gsrt_lowered_free(gsrt_lowered *lowered)
     gsrt_arena_fini(&lowered->arena);
     free(lowered);
     return NULL;
-}
-
-/* One more in the exponent of each f16 or bf16 that stands at the beginning of a block. */
-static void double_scales(uint8_t *bytes, size_t len, gsrt_dtype dtype)
-{
-    uint16_t one = dtype == GSRT_DTYPE_BF16 ? 0x80u : 0x400u, exponent = dtype == GSRT_DTYPE_BF16 ? 0x7f80u : 0x7c00u;
-    for (size_t at = 0; at + sizeof(uint16_t) <= len; at += gsrt_dtype_block_bytes(dtype)) {
-        uint16_t bits;
-        memcpy(&bits, bytes + at, sizeof bits);
-        if ((bits & exponent) != 0 && (uint16_t)((bits & exponent) + one) < exponent)
-            bits = (uint16_t)(bits + one);
-        memcpy(bytes + at, &bits, sizeof bits);
-    }
-}
-
-void gsrt_lowered_corrupt(gsrt_lowered *lowered)
-{
-    for (uint32_t i = 0; i < lowered->narrowed_count; i++) {
-        const gsrt_matrix *m = lowered->narrowing[i];
-        size_t front = (size_t)m->k_first / gsrt_dtype_block(m->dtype) * gsrt_dtype_block_bytes(m->dtype);
-        double_scales(lowered->narrowed[i] + front, m->row_stride_bytes * m->row_count, m->dtype);
-    }
 }
 
 gsrt_status gsrt_lower(gsrt_weights *weights, const gsrt_plan *plan, uint32_t stage, uint32_t member,

@@ -4,7 +4,7 @@
  * counted once, are what the report gives as "weight bytes touched".
  *
  * Legal order: create, rows / touch / prefetch / release any number of times, free; the GGUF file and the workload live
- * longer. Thread: rows from any thread; the others from the owner. Cost: one bit per row of every tensor.
+ * longer. Thread: rows and release from any thread; the others from the owner. Cost: one bit per row of every tensor.
  */
 #ifndef GSRT_MODEL_WEIGHTS_H
 #define GSRT_MODEL_WEIGHTS_H

@@ -60,7 +60,11 @@ static group open_narrowed(const tiny_llama *m, uint32_t *shares, uint32_t membe
         member *one = &g.members[i];
         ck_assert_int_eq(gsrt_weights_create(g.model.gguf, g.model.workload, &one->weights, &diag), GSRT_OK);
         ck_assert_int_eq(gsrt_lower(one->weights, g.plan, 0, i, m->context, &one->lowered), GSRT_OK);
-        const gsrt_lowered *l = one->lowered;
+        gsrt_lowered *l = one->lowered;
+        ck_assert_int_eq(l->is_raw, l->narrowed_count > 0);
+        if (l->is_raw)
+            ck_assert_int_eq(gsrt_lowered_narrow(l, one->weights, NULL), GSRT_OK);
+        l->is_raw = false;
         one->workspace = gsrt_workspace_create(&l->program, ROWS);
         one->kv = gsrt_kv_create(l->kv_layer_count, l->kv_head_count, g.model.workload->head_dim, 2);
         ck_assert(one->workspace != NULL && one->kv != NULL);

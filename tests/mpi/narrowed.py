@@ -1,6 +1,6 @@
-"""Strictness. Weights that the contract lets a plan narrow: gsrt plan --validate measures it, plan: auto under mpirun then narrows exactly the
-regions with a budget, and the answer's hashes are those of the plain executor with the same narrowed weights, whatever the split;
-what a bitwise contract, or one without evidence, does not admit is refused by name.
+"""Strictness. Weights that the contract lets a plan narrow: gsrt plan --validate measures it, plan: auto under mpirun then narrows
+exactly the regions with a budget, and the answer's hashes are those of the plain executor with the same narrowed weights, whatever
+the split; what a bitwise contract, or one without evidence, does not admit is refused by name.
 
 Then the narrowed weights of one rank are damaged while tokens go on: the watch sees the budget exceeded, evidence.json of the run
 says so, a view begins in which nobody narrows anything, and every token from then on has the hash that weights as given give.
