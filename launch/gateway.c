@@ -286,7 +286,9 @@ static gsrt_status try_move(gsrt_actor *self, gateway *g)
 static gsrt_status on_moved_ready(gsrt_actor *self, gateway *g, const gsrt_msg_ready *ready)
 {
     char why[GSRT_MOVE_WHY_BYTES];
-    if (!g->options.moves->is_going_on || ready->rank != g->move.to || g->moved != GSRT_NOBODY)
+    if (!g->options.moves->is_going_on)
+        return GSRT_OK; /* every answer had ended before */
+    if (ready->rank != g->move.to || g->moved != GSRT_NOBODY)
         return GSRT_EINVAL;
     if (ready->exit_code != 0) {
         (void)snprintf(why, sizeof why, "%.*s", (int)ready->why.len, (const char *)ready->why.data);
