@@ -101,11 +101,11 @@ static const float *plain_logits(gsrt_watch *w, const row *item)
     pass *p = &w->passes[item->request];
     const gsrt_answer *answer = &w->options.answers->items[item->request];
     const float *logits = NULL;
+    if (item->position < p->next)
+        return NULL;
     if (p->reference == NULL &&
         gsrt_reference_create(w->options.loaded->weights, answer->prompt_count + answer->max_tokens, &p->reference) !=
             GSRT_OK)
-        return NULL;
-    if (item->position < p->next)
         return NULL;
     for (; p->next <= item->position; p->next++) {
         bool is_it = p->next == item->position;
@@ -113,9 +113,16 @@ static const float *plain_logits(gsrt_watch *w, const row *item)
             GSRT_OK)
             return NULL;
     }
-    if (p->next + 1 == answer->prompt_count + answer->max_tokens) /* no row can follow */
-        p->reference = gsrt_reference_free(p->reference);
     return logits;
+}
+
+/* No row can follow: the last token of an answer is drawn, and never computed. */
+static void end_pass(gsrt_watch *w, uint32_t request)
+{
+    pass *p = &w->passes[request];
+    const gsrt_answer *answer = &w->options.answers->items[request];
+    if (p->next + 1 >= answer->prompt_count + answer->max_tokens)
+        p->reference = gsrt_reference_free(p->reference);
 }
 
 static void judge(gsrt_watch *w, const row *item, gsrt_contract_kind statistic, double seen, double bound)
@@ -135,12 +142,14 @@ static void compare(gsrt_watch *w, const row *item)
     double divergence = 0, absolute = 0;
     uint32_t mxcsr = gsrt_mxcsr_set();
     const float *plain = plain_logits(w, item);
-    if (plain != NULL)
+    bool is_compared = plain != NULL;
+    if (is_compared)
         gsrt_validate_compare(plain, item->logits, (uint32_t)w->vocab_count, &divergence, &absolute);
     gsrt_mxcsr_restore(mxcsr);
+    end_pass(w, item->request);
     (void)pthread_mutex_lock(&w->mutex);
     gsrt_watch_facts *facts = &w->facts;
-    facts->position_count += plain != NULL ? 1 : 0;
+    facts->position_count += is_compared ? 1 : 0;
     facts->divergence = divergence > facts->divergence ? divergence : facts->divergence;
     facts->absolute_error = absolute > facts->absolute_error ? absolute : facts->absolute_error;
     judge(w, item, GSRT_CONTRACT_DIVERGENCE, divergence, facts->divergence_bound);
