@@ -425,8 +425,8 @@ static gsrt_status submit_all(gsrt_actor *self, gateway *g)
                                   .top_p = request->top_p,
                                   .seed = request->seed,
                                   .is_ignoring_eos = request->is_ignoring_eos,
-                                  .is_logits_wanted =
-                                      answers->logits != NULL || gsrt_watch_wants(*g->options.watch, i)};
+                                  .is_logits_wanted = answers->logits != NULL,
+                                  .is_watched = gsrt_watch_wants(*g->options.watch, i)};
         *(g->options.replicas->restored[i] > 0 ? &g->options.replicas->report.restored_positions
                                                : &g->options.snapshots->report.restored_positions) += submit.restored;
         if (submit.restored >= answer->prompt_count) /* as the scheduler counts them */

@@ -45,7 +45,7 @@ GSRT_MUST_CHECK gsrt_status gsrt_watch_create(const gsrt_watch_options *options,
 /* Waits for the position that is in hand. Accepts NULL; returns NULL. */
 gsrt_watch *gsrt_watch_free(gsrt_watch *watch);
 
-/* Are this request's logits wanted? false for NULL. */
+/* Are this request's logits wanted, of the positions that a token follows? false for NULL. */
 bool gsrt_watch_wants(const gsrt_watch *watch, uint32_t request);
 /* Rows of a LOGITS: f32 [positions_count, vocab]; those of watched requests are copied. */
 void gsrt_watch_logits(gsrt_watch *watch, const gsrt_msg_logits *message, const gsrt_payload *payload);

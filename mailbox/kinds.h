@@ -200,7 +200,8 @@
 
 /* gateway -> scheduler: a request; known: the answer's tokens that have been emitted before, which are computed again
  * and emitted again, to be compared; restored: leading positions of prompt and known whose KV is restored, whole
- * blocks: these are not computed again */
+ * blocks: these are not computed again; is_logits_wanted: of every position; is_watched: of those that a token follows
+ */
 #define GSRT_FIELDS_SUBMIT(F)                                                                                          \
     F(u32, request, GSRT_REQUEST_COUNT_MAX)                                                                            \
     F(u32s, prompt, GSRT_CONTEXT_MAX)                                                                                  \
@@ -212,7 +213,8 @@
     F(f32, top_p, 0)                                                                                                   \
     F(u64, seed, 0)                                                                                                    \
     F(boolean, is_ignoring_eos, 0)                                                                                     \
-    F(boolean, is_logits_wanted, 0)
+    F(boolean, is_logits_wanted, 0)                                                                                    \
+    F(boolean, is_watched, 0)
 /* scheduler -> every region: rows of one step. Sequence i has row_counts[i] rows from positions[i] on; its KV blocks
  * are the next block_counts[i] of blocks. wanted: rows whose logits are wanted; is_sampled and the five sampling arrays
  * go with wanted. */

@@ -134,6 +134,7 @@ gsrt_status gsrt_scheduler_submit(gsrt_scheduler *scheduler, const gsrt_msg_subm
                    .restored = submit->restored,
                    .is_ignoring_eos = submit->is_ignoring_eos,
                    .is_logits_wanted = submit->is_logits_wanted,
+                   .is_watched = submit->is_watched,
                    .temperature = submit->temperature,
                    .top_p = submit->top_p,
                    .top_k = submit->top_k,
@@ -268,7 +269,7 @@ static void draft_add(draft *d, flight *f, request *r, uint32_t row_count)
         d->row_count += 1;
     }
     f->sequences[sequence].wanted_count = d->wanted_count - f->sequences[sequence].wanted_first;
-    d->is_logits_wanted |= r->is_logits_wanted;
+    d->is_logits_wanted |= r->is_logits_wanted || (r->is_watched && f->sequences[sequence].sampled_count > 0);
     r->issued = end;
 }
 

@@ -23,7 +23,7 @@ typedef struct request {
     uint32_t drawn;        /* of the answer: tokens whose logits have come back */
     uint32_t emitted;      /* TOKENs drawn by the owner */
     uint32_t block_count;
-    bool is_ignoring_eos, is_logits_wanted;
+    bool is_ignoring_eos, is_logits_wanted, is_watched;
     float temperature, top_p;
     uint32_t top_k;
     uint64_t seed;
