@@ -86,6 +86,7 @@
 #define GSRT_FLEET_MEASUREMENTS_MAX 16384  /* observations beside what is claimed */
 #define GSRT_FLEET_IN_MAX 16               /* places that one thing is in: one location, and power and cooling */
 #define GSRT_FLEET_WORDS_MAX 64            /* pieces of software of one part */
+#define GSRT_FLEET_COUNTERS_MAX 256        /* hardware counters of one engine: PAPI has some 110 presets */
 #define GSRT_FLEET_COUNT_MAX 1048576       /* of one thing in one place */
 #define GSRT_FLEET_TOTAL_MAX (1u << 24)    /* of one thing in the whole fleet */
 #define GSRT_FLEET_NAME_BYTES_MAX 96       /* of a place, part, path or type */

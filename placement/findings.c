@@ -70,12 +70,13 @@ static const struct reason_row {
     {"measurements_disagree", GSRT_FINDING_CONTRADICTORY},
     {"trust_raised", GSRT_FINDING_MALICIOUS},
     {"own_measurement", GSRT_FINDING_MALICIOUS},
-    /* of what nobody stated */
+    /* of what nobody stated, or what this machine does not say */
     {"no_engine", GSRT_FINDING_MISSING},
     {"engine_without_memory", GSRT_FINDING_MISSING},
     {"rates_unknown", GSRT_FINDING_MISSING},
     {"capacity_unknown", GSRT_FINDING_MISSING},
     {"bandwidth_unknown", GSRT_FINDING_MISSING},
+    {"not_discovered", GSRT_FINDING_MISSING},
 };
 
 enum { REASON_COUNT = sizeof reason_rows / sizeof reason_rows[0], WHAT_BYTES_MAX = 640, PLACE_BYTES_MAX = 640 };

@@ -156,6 +156,8 @@ typedef struct gsrt_part {
     const gsrt_quantity *rates;          /* [GSRT_CLASS_COUNT][GSRT_FORMAT_COUNT] op/s; NULL: none known */
     const gsrt_software *software;       /* [software_count], by name */
     uint32_t software_count;
+    const char *const *counters; /* [counter_count] hardware counters that can be read, by name; NULL: nobody said */
+    uint32_t counter_count;      /* 0 where counters is not NULL: none can be read */
 } gsrt_part;
 
 typedef struct gsrt_link {

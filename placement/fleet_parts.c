@@ -3,6 +3,8 @@
 #include "base/nearest.h"
 #include "placement/fleet_impl.h"
 
+#include <stdlib.h>
+
 enum { TEXT_BYTES_MAX = 200 };
 
 static gsrt_status read_part_name(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
@@ -140,6 +142,40 @@ static gsrt_status read_software(gsrt_yaml_reader *reader, const gsrt_yaml_node 
     return GSRT_OK;
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static gsrt_status read_counter(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    return gsrt__read_name(reader, node, object);
+}
+
+/* counters: [PAPI_TOT_CYC]: any names; kept in their order. An empty list: there are none. */
+static gsrt_status read_counters(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
+{
+    gsrt__raw_part *raw = object;
+    void *items = NULL;
+    uint32_t count = 0;
+    gsrt_status status = gsrt_yaml_read_items(reader, node, reader->arena, sizeof(const char *), 0,
+                                              GSRT_FLEET_COUNTERS_MAX, read_counter, &items, &count);
+    if (status != GSRT_OK)
+        return status;
+    const char **names = items;
+    static const char *const none[1] = {NULL};
+    if (count > 0)
+        qsort(names, count, sizeof *names, compare_names);
+    for (uint32_t i = 1; i < count; i++) {
+        if (strcmp(names[i - 1], names[i]) == 0)
+            return gsrt_yaml_refuse_as(reader, node, "duplicate_name", "'%.60s' stands there twice; remove one",
+                                       names[i]);
+    }
+    raw->part.counters = count > 0 ? names : none;
+    raw->part.counter_count = count;
+    return GSRT_OK;
+}
+
 static gsrt_status read_onboard_name(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     return gsrt__read_name(reader, node, &((gsrt__onboard *)object)->name);
@@ -206,6 +242,7 @@ static const gsrt_yaml_field part_fields[] = {
     {"rates", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_rates, NULL},
     {"memory", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_memory, NULL},
     {"software", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_software, NULL},
+    {"counters", GSRT_YAML_FIELD_CALL, 0, 0, 0, read_counters, NULL},
 };
 
 /* Keys that the kind of a part does not have. */
@@ -214,7 +251,10 @@ static gsrt_status check_keys(gsrt_yaml_reader *reader, const gsrt_yaml_node *no
     static const struct {
         const char *key;
         gsrt_part_kind kind;
-    } owned[] = {{"tier", GSRT_PART_MEMORY}, {"rates", GSRT_PART_ENGINE}, {"memory", GSRT_PART_ENGINE}};
+    } owned[] = {{"tier", GSRT_PART_MEMORY},
+                 {"rates", GSRT_PART_ENGINE},
+                 {"memory", GSRT_PART_ENGINE},
+                 {"counters", GSRT_PART_ENGINE}};
     gsrt_status worst = GSRT_OK;
     for (const gsrt_yaml_node *child = node->child_first; child != NULL; child = child->next) {
         const gsrt__property *property = gsrt__property_named(gsrt__part_properties, GSRT__PART_PROPERTIES, child->key);

@@ -170,6 +170,19 @@ static void put_software(printer *p, const gsrt_part *part)
     put(p, "}\n");
 }
 
+static void put_counters(printer *p, const gsrt_part *part)
+{
+    if (part->counters == NULL)
+        return;
+    key(p, "counters");
+    put(p, "[");
+    for (uint32_t i = 0; i < part->counter_count; i++) {
+        put(p, i > 0 ? ", " : "");
+        put_text(p, part->counters[i]);
+    }
+    put(p, "]\n");
+}
+
 static void put_part(printer *p, const gsrt_part *part)
 {
     begin(p, part->name);
@@ -184,6 +197,7 @@ static void put_part(printer *p, const gsrt_part *part)
     put_properties(p, gsrt__part_properties, GSRT__PART_PROPERTIES, part);
     put_rates(p, part);
     put_software(p, part);
+    put_counters(p, part);
 }
 
 static void put_link(printer *p, const gsrt_link *link)

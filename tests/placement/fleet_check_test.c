@@ -47,6 +47,7 @@ static const struct {
      "did you mean 'f32'?"},
     {"unknown_key", HEAD "parts: [{name: a, kind: engine, rates: {matmull: {f32: \"1 TFLOPS\"}}}]\n", "",
      "did you mean 'matmul'?"},
+    {"wrong_type", WITH("counters: PAPI_TOT_CYC"), "parts[0].counters", "must be a list"},
     {"unknown_word", LINK("collectives: [all_scatter]"), "links[1].collectives[0]", "all_scatter"},
     {"unknown_word", WITH("trust: friend"), "parts[0].trust", "friend"},
     /* malformed: quantities */
@@ -68,6 +69,9 @@ static const struct {
     /* names and references */
     {"bad_name", HEAD "parts: [{name: \"a\\u202Eb\", kind: engine}]\n", "parts[0].name", "letters, digits"},
     {"bad_name", HEAD "parts: [{name: \"../../etc\", kind: engine}]\n", "parts[0].name", "letters, digits"},
+    {"bad_name", WITH("counters: [\"PAPI_TOT_CYC\\n\"]"), "parts[0].counters[0]", "letters, digits"},
+    {"duplicate_name", WITH("counters: [PAPI_L1_DCM, PAPI_TOT_CYC, PAPI_L1_DCM]"), "parts[0].counters",
+     "'PAPI_L1_DCM'"},
     {"duplicate_name", AND("  - {name: e, kind: engine, rates: {matmul: {f32: \"1 TFLOPS\"}}}\n"), "parts[1]",
      "first at f.yaml: line 4"},
     {"duplicate_name", AND("places: [{name: n, kind: node}, {name: n, kind: rack}]\n"), "places[1]", "given twice"},
@@ -82,6 +86,7 @@ static const struct {
     {"unknown_name", GOOD "measurements: [{part: f, property: power_max, value: \"1 W\", on: 2026-01-01}]\n",
      "measurements[0].part", "'f'"},
     {"misplaced_key", WITH("capacity: \"8 GB\""), "parts[0].capacity", "kind engine has no 'capacity'"},
+    {"misplaced_key", HEAD "parts: [{name: a, kind: nic, counters: []}]\n", "parts[0].counters", "kind nic has no"},
     {"misplaced_key", LINK("correlation: 0.5"), "links[1].correlation", "add 'fails_with'"},
     {"misplaced_key", GOOD "measurements: [{part: e, property: capacity, value: \"1 GB\", on: 2026-01-01}]\n",
      "measurements[0].property", "no such property"},
@@ -272,7 +277,8 @@ START_TEST(every_reason_is_tested_and_explained)
     for (; gsrt_finding_reason(count) != NULL; count++) {
         const char *reason = gsrt_finding_reason(count);
         char quoted[64];
-        bool is_tested = strcmp(reason, "bad_value") == 0; /* of readers without words of their own */
+        bool is_tested = strcmp(reason, "bad_value") == 0          /* of readers without words of their own */
+                         || strcmp(reason, "not_discovered") == 0; /* tests/launch/fleet_discover_test.c */
         for (size_t i = 0; i < CASE_COUNT; i++)
             is_tested = is_tested || strcmp(cases[i].reason, reason) == 0;
         (void)snprintf(quoted, sizeof quoted, "`%s`", reason);

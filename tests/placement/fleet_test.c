@@ -92,6 +92,30 @@ START_TEST(the_export_reads_back)
 }
 END_TEST
 
+/* Which counters an engine has, that it has none, and that nobody said: three things. */
+START_TEST(counters)
+{
+    gsrt_fleet *fleet = fleet_of("gsrt_fleet: 1\nname: c\nparts:\n"
+                                 "  - {name: a, kind: engine, counters: [PAPI_TOT_INS, PAPI_L1_DCM]}\n"
+                                 "  - {name: b, kind: engine, counters: []}\n"
+                                 "  - {name: c, kind: engine}\n");
+    ck_assert_uint_eq(fleet->parts[0].counter_count, 2);
+    ck_assert_str_eq(fleet->parts[0].counters[0], "PAPI_L1_DCM");
+    ck_assert(fleet->parts[1].counters != NULL && fleet->parts[1].counter_count == 0);
+    ck_assert_ptr_null(fleet->parts[2].counters);
+    char *text = printed(fleet);
+    ck_assert_ptr_nonnull(strstr(text, "    counters: [\"PAPI_L1_DCM\", \"PAPI_TOT_INS\"]\n"));
+    ck_assert_ptr_nonnull(strstr(text, "    counters: []\n"));
+    (void)gsrt_fleet_free(fleet);
+    fleet = fleet_of(text);
+    char *again = printed(fleet);
+    ck_assert_str_eq(text, again);
+    free(text);
+    free(again);
+    (void)gsrt_fleet_free(fleet);
+}
+END_TEST
+
 /* The items of each list of LARGE, in any order, and of keys too: the same bytes. */
 START_TEST(order_cannot_be_seen)
 {
@@ -209,7 +233,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *tests[] = {a_large_fleet_is_small, the_export_reads_back, order_cannot_be_seen,
-                            instances_are_dealt,    trust_is_inherited,    where_numbers_come_from};
+    const TTest *tests[] = {a_large_fleet_is_small, the_export_reads_back, counters,
+                            order_cannot_be_seen,   instances_are_dealt,   trust_is_inherited,
+                            where_numbers_come_from};
     return unit_run("fleet", tests, sizeof tests / sizeof tests[0]);
 }
