@@ -2,9 +2,11 @@
 
 #include "base/json.h"
 #include "base/limits.h"
+#include "launch/fleet_discover.h"
 #include "launch/fleet_source.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 enum { SECONDS_OF_DAY = 86400 };
@@ -46,6 +48,15 @@ static gsrt_status print_answer(const gsrt_options *options, const gsrt_fleet *f
     return status;
 }
 
+static gsrt_status find_fleet(const gsrt_options *options, int32_t today, gsrt_findings *findings, gsrt_fleet **out,
+                              gsrt_diag *diag)
+{
+    if (options->fleet_action != GSRT_FLEET_DISCOVER)
+        return gsrt_fleet_source_read(options->fleet, findings, out, diag);
+    gsrt_discovery discovery = {.nvml_path = getenv("GSRT_NVML"), .today = today};
+    return gsrt_fleet_discover(&discovery, findings, out, diag);
+}
+
 int gsrt_fleet_command(const gsrt_options *options)
 {
     gsrt_findings findings;
@@ -54,9 +65,10 @@ int gsrt_fleet_command(const gsrt_options *options)
     gsrt_buffer_init(&out, GSRT_FLEET_PRINT_BYTES_MAX);
     gsrt_fleet *fleet = NULL;
     gsrt_diag diag = {0};
-    gsrt_status status = gsrt_fleet_source_read(options->fleet, &findings, &fleet, &diag);
+    int32_t today = (int32_t)(time(NULL) / SECONDS_OF_DAY);
+    gsrt_status status = find_fleet(options, today, &findings, &fleet, &diag);
     if (status == GSRT_OK && options->fleet_action == GSRT_FLEET_CHECK)
-        gsrt_fleet_check(fleet, (int32_t)(time(NULL) / SECONDS_OF_DAY), &findings);
+        gsrt_fleet_check(fleet, today, &findings);
     if (status == GSRT_OK && findings.error_count > 0)
         status = GSRT_EINPUT;
     bool is_said = findings.error_count > 0;

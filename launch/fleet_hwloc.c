@@ -1,39 +1,26 @@
 #include "launch/fleet_hwloc.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <hwloc.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "launch/child.h"
+#include "launch/fleet_hwloc_impl.h"
+#include "placement/deployment.h"
 
-enum { EXIT_REFUSED = 10, EXIT_EMPTY = 11, NAME_BYTES_MAX = 32, INFO_BYTES_MAX = 120, GPUS_MAX = 256 };
+#include <stdio.h>
+#include <sys/wait.h>
+
+enum { EXIT_REFUSED = 10, EXIT_EMPTY = 11, INFO_BYTES_MAX = 120 };
+
+/* How long what was measured is believed: drivers, kernels and neighbours change. */
+enum { MEASURED_DAYS = 365 };
 
 /* ---- the child: a topology as text ---- */
 
-typedef struct writer {
-    hwloc_topology_t topology;
-    gsrt_buffer *out;
-    gsrt_status status; /* the first failure stays */
-    int package_count;
-    int nic_count, engine_count, storage_count;
-    hwloc_obj_t engines[GPUS_MAX]; /* PCI devices */
-} writer;
-
-#define PUT(w, ...) ((w)->status = (w)->status == GSRT_OK ? gsrt_buffer_print((w)->out, __VA_ARGS__) : (w)->status)
-
-/* A number of `unit`; nothing where it is 0: hwloc's way to say that it does not know. */
-static void put_number(writer *w, const char *key, double number, const char *unit)
+void gsrt__hwloc_put_number(gsrt__hwloc_writer *w, const char *key, double number, const char *unit)
 {
     if (number > 0)
-        PUT(w, ", %s: \"%.10g %s\"", key, number, unit);
+        GSRT__PUT(w, ", %s: \"%.10g %s\"", key, number, unit);
 }
 
-/* Text from a foreign file: only what needs no escape. */
-static void put_product(writer *w, const char *text)
+void gsrt__hwloc_put_text(gsrt__hwloc_writer *w, const char *before, const char *text)
 {
     if (text == NULL || *text == 0)
         return;
@@ -44,11 +31,10 @@ static void put_product(writer *w, const char *text)
         clean[len] = is_plain ? text[len] : '?';
     }
     clean[len] = 0;
-    PUT(w, ", product: \"%s\"", clean);
+    GSRT__PUT(w, "%s\"%s\"", before, clean);
 }
 
-/* The package around an object, or the only one; -1: none in particular. */
-static int package_of(const writer *w, hwloc_obj_t object)
+int gsrt__hwloc_package_of(const gsrt__hwloc_writer *w, hwloc_obj_t object)
 {
     for (hwloc_obj_t at = object; at != NULL; at = at->parent) {
         if (at->type == HWLOC_OBJ_PACKAGE)
@@ -57,23 +43,93 @@ static int package_of(const writer *w, hwloc_obj_t object)
     return w->package_count == 1 ? 0 : -1;
 }
 
-static void put_in(writer *w, int package)
+void gsrt__hwloc_put_in(gsrt__hwloc_writer *w, int package)
 {
     if (package < 0)
-        PUT(w, ", in: node}\n");
+        GSRT__PUT(w, ", in: node}\n");
     else
-        PUT(w, ", in: package%d}\n", package);
+        GSRT__PUT(w, ", in: package%d}\n", package);
 }
 
-static void put_processors(writer *w)
+/* ---- processors and memories ---- */
+
+/* A number that was measured, with its spread; nothing where it was not. */
+static void put_measured(gsrt__hwloc_writer *w, const char *key, const gsrt_measured *m, const char *unit,
+                         const char *how)
+{
+    char since[12], until[12];
+    if (m->value <= 0)
+        return;
+    GSRT__PUT(w,
+              "%s: {value: \"%.4g %s [%.4g, %.4g]\", source: \"measured: gsrt fleet discover, %s, %u passes\", since: "
+              "%s, until: %s}",
+              key, m->value, unit, m->lo, m->hi, how, (unsigned)w->machine->pass_count,
+              gsrt_day_print(w->machine->measured_day, since),
+              gsrt_day_print(w->machine->measured_day + MEASURED_DAYS, until));
+}
+
+static void put_rates(gsrt__hwloc_writer *w, const gsrt_measured_engine *engine)
+{
+    char how[64];
+    (void)snprintf(how, sizeof how, "canonical kernels, %u thread%s", (unsigned)engine->thread_count,
+                   engine->thread_count == 1 ? "" : "s");
+    GSRT__PUT(w, ", rates: {");
+    const char *between_classes = "";
+    for (size_t c = 0; c < GSRT_CLASS_COUNT; c++) {
+        const char *before = "";
+        for (size_t f = 0; f < GSRT_FORMAT_COUNT; f++) {
+            if (engine->rates[c][f].value <= 0)
+                continue;
+            if (*before == 0)
+                GSRT__PUT(w, "%s%s: {", between_classes, gsrt_rate_class_word((gsrt_rate_class)c));
+            GSRT__PUT(w, "%s", before);
+            put_measured(w, gsrt_format_word((gsrt_format)f), &engine->rates[c][f], "FLOPS", how);
+            before = ", ";
+        }
+        if (*before != 0) {
+            GSRT__PUT(w, "}");
+            between_classes = ", ";
+        }
+    }
+    GSRT__PUT(w, "}");
+    if (engine->launch.value > 0) {
+        GSRT__PUT(w, ", ");
+        put_measured(w, "launch_overhead", &engine->launch, "s", how);
+    }
+}
+
+/* What this machine says of the processors that GSRT runs on: its own kernels, their counters, how fast they are. */
+static void put_engine(gsrt__hwloc_writer *w, int index)
+{
+    const gsrt_machine *machine = w->machine;
+    if (machine == NULL)
+        return;
+    GSRT__PUT(w, ", software: {" GSRT_CANONICAL_SOFTWARE ": \"1\"}");
+    if (machine->has_counters) {
+        const char *at = (const char *)machine->counters.data, *end = at + machine->counters.len;
+        GSRT__PUT(w, ", counters: [");
+        while (w->status == GSRT_OK && at < end) {
+            const char *newline = memchr(at, '\n', (size_t)(end - at));
+            size_t len = newline == NULL ? (size_t)(end - at) : (size_t)(newline - at);
+            GSRT__PUT(w, "%s%.*s", at == (const char *)machine->counters.data ? "" : ", ", (int)len, at);
+            at += len + 1;
+        }
+        GSRT__PUT(w, "]");
+    }
+    if (machine->measured_day != GSRT_DAY_FIRST && index < GSRT_MACHINE_PACKAGES_MAX)
+        put_rates(w, &machine->engines[index]);
+}
+
+static void put_processors(gsrt__hwloc_writer *w)
 {
     for (int i = 0; i < w->package_count || i == 0; i++) {
         hwloc_obj_t package = w->package_count == 0
                                   ? hwloc_get_root_obj(w->topology)
                                   : hwloc_get_obj_by_type(w->topology, HWLOC_OBJ_PACKAGE, (unsigned)i);
-        PUT(w, "  - {name: cpu%d, kind: engine", i);
-        put_product(w, hwloc_obj_get_info_by_name(package, "CPUModel"));
-        put_in(w, w->package_count == 0 ? -1 : i);
+        GSRT__PUT(w, "  - {name: cpu%d, kind: engine", i);
+        gsrt__hwloc_put_text(w, ", product: ", hwloc_obj_get_info_by_name(package, "CPUModel"));
+        put_engine(w, i);
+        gsrt__hwloc_put_in(w, w->package_count == 0 ? -1 : i);
     }
 }
 
@@ -90,233 +146,116 @@ static const char *tier_of(hwloc_obj_t memory)
 }
 
 /* The best that any initiator sees; 0: not known. MiB/s or ns. */
-static double attribute_of(const writer *w, hwloc_memattr_id_t id, hwloc_obj_t memory)
+static double attribute_of(const gsrt__hwloc_writer *w, hwloc_memattr_id_t id, hwloc_obj_t memory)
 {
     struct hwloc_location initiator;
     hwloc_uint64_t value;
     return hwloc_memattr_get_best_initiator(w->topology, id, memory, 0, &initiator, &value) == 0 ? (double)value : 0;
 }
 
-static void put_memories(writer *w, bool is_links)
+/* How fast a memory is read was measured; NULL: it was not. */
+static const gsrt_measured_memory *measured_memory(const gsrt__hwloc_writer *w, int index)
+{
+    bool is_measured = w->machine != NULL && w->machine->measured_day != GSRT_DAY_FIRST &&
+                       index < GSRT_MACHINE_DOMAINS_MAX && w->machine->memories[index].all_threads.value > 0;
+    return is_measured ? &w->machine->memories[index] : NULL;
+}
+
+static void put_read_bandwidth(gsrt__hwloc_writer *w, const gsrt_measured_memory *m)
+{
+    char how[96];
+    (void)snprintf(how, sizeof how, "read by %u thread%s (by one: %.4g B/s)", (unsigned)m->thread_count,
+                   m->thread_count == 1 ? "" : "s", m->one_thread.value);
+    GSRT__PUT(w, ", ");
+    put_measured(w, "bandwidth", &m->all_threads, "B/s", how);
+}
+
+static void put_memory(gsrt__hwloc_writer *w, hwloc_obj_t memory, int index)
+{
+    const gsrt_measured_memory *measured = measured_memory(w, index);
+    GSRT__PUT(w, "  - {name: numa%d, kind: memory, tier: %s", index, tier_of(memory));
+    gsrt__hwloc_put_number(w, "capacity", (double)memory->attr->numanode.local_memory, "B");
+    if (measured != NULL)
+        put_read_bandwidth(w, measured);
+    else
+        gsrt__hwloc_put_number(w, "bandwidth", attribute_of(w, HWLOC_MEMATTR_ID_BANDWIDTH, memory), "MiB/s");
+    gsrt__hwloc_put_in(w, gsrt__hwloc_package_of(w, memory));
+}
+
+static void put_memory_links(gsrt__hwloc_writer *w, hwloc_obj_t memory, int index)
+{
+    const gsrt_measured_memory *measured = measured_memory(w, index);
+    int package = gsrt__hwloc_package_of(w, memory);
+    for (int p = 0; p < w->package_count || p == 0; p++) {
+        if (package >= 0 && package != p) /* the others reach it through that one */
+            continue;
+        GSRT__PUT(w, "  - {from: numa%d, to: cpu%d, kind: memory, both: true", index, p);
+        gsrt__hwloc_put_number(w, "latency", attribute_of(w, HWLOC_MEMATTR_ID_LATENCY, memory), "ns");
+        if (measured != NULL) { /* every way to it carries what it gives, but not more together */
+            put_read_bandwidth(w, measured);
+            GSRT__PUT(w, ", contention: numa%d", index);
+        }
+        GSRT__PUT(w, "}\n");
+    }
+}
+
+static void put_memories(gsrt__hwloc_writer *w, bool is_links)
 {
     int count = hwloc_get_nbobjs_by_type(w->topology, HWLOC_OBJ_NUMANODE);
     for (int i = 0; i < count; i++) {
         hwloc_obj_t memory = hwloc_get_obj_by_type(w->topology, HWLOC_OBJ_NUMANODE, (unsigned)i);
-        int package = package_of(w, memory);
-        if (!is_links) {
-            PUT(w, "  - {name: numa%d, kind: memory, tier: %s", i, tier_of(memory));
-            put_number(w, "capacity", (double)memory->attr->numanode.local_memory, "B");
-            put_number(w, "bandwidth", attribute_of(w, HWLOC_MEMATTR_ID_BANDWIDTH, memory), "MiB/s");
-            put_in(w, package);
-            continue;
-        }
-        for (int p = 0; p < w->package_count || p == 0; p++) {
-            if (package >= 0 && package != p) /* the others reach it through that one */
-                continue;
-            PUT(w, "  - {from: numa%d, to: cpu%d, kind: memory, both: true", i, p);
-            put_number(w, "latency", attribute_of(w, HWLOC_MEMATTR_ID_LATENCY, memory), "ns");
-            PUT(w, "}\n");
-        }
+        if (is_links)
+            put_memory_links(w, memory, i);
+        else
+            put_memory(w, memory, i);
     }
     for (int p = 1; is_links && p < w->package_count; p++)
-        PUT(w, "  - {from: cpu%d, to: cpu0, kind: coherent, both: true, coherent: true}\n", p);
+        GSRT__PUT(w, "  - {from: cpu%d, to: cpu0, kind: coherent, both: true, coherent: true}\n", p);
 }
 
-/* The operating system's device of that type below a PCI device; NULL: none. */
-static hwloc_obj_t device_below(hwloc_obj_t pci, hwloc_obj_osdev_type_t type)
+static gsrt_status write_topology(hwloc_topology_t topology, const gsrt_machine *machine, gsrt_buffer *out)
 {
-    for (hwloc_obj_t at = pci->io_first_child; at != NULL; at = at->next_sibling) {
-        if (at->type == HWLOC_OBJ_OS_DEVICE && at->attr->osdev.type == type)
-            return at;
-    }
-    return NULL;
-}
-
-static hwloc_obj_t root_of(hwloc_obj_t pci)
-{
-    hwloc_obj_t at = pci->parent, root = NULL;
-    for (; at != NULL && at->type == HWLOC_OBJ_BRIDGE; at = at->parent)
-        root = at;
-    return root;
-}
-
-/* "gpu0", "nic1", "nvme0", or false: nothing that computes, carries or stores. Counts, so each is asked once a pass. */
-static bool name_device(writer *w, hwloc_obj_t pci, char name[NAME_BYTES_MAX], const char **out_kind)
-{
-    static const unsigned controller_3d = 0x0302; /* PCI class */
-    hwloc_obj_t block = device_below(pci, HWLOC_OBJ_OSDEV_BLOCK);
-    bool is_engine = device_below(pci, HWLOC_OBJ_OSDEV_COPROC) != NULL || pci->attr->pcidev.class_id == controller_3d;
-    bool is_nic =
-        device_below(pci, HWLOC_OBJ_OSDEV_NETWORK) != NULL || device_below(pci, HWLOC_OBJ_OSDEV_OPENFABRICS) != NULL;
-    if (is_engine && w->engine_count < GPUS_MAX) {
-        w->engines[w->engine_count] = pci;
-        (void)snprintf(name, NAME_BYTES_MAX, "gpu%d", w->engine_count++);
-        *out_kind = "engine";
-    } else if (is_nic) {
-        (void)snprintf(name, NAME_BYTES_MAX, "nic%d", w->nic_count++);
-        *out_kind = "nic";
-    } else if (block != NULL && block->name != NULL && strncmp(block->name, "nvme", 4) == 0) {
-        (void)snprintf(name, NAME_BYTES_MAX, "nvme%d", w->storage_count++);
-        *out_kind = "memory, tier: nvme";
-    } else {
-        return false;
-    }
-    return true;
-}
-
-static void put_own_memory(writer *w, hwloc_obj_t pci)
-{
-    hwloc_obj_t device = device_below(pci, HWLOC_OBJ_OSDEV_COPROC);
-    const char *kib = device == NULL ? NULL : hwloc_obj_get_info_by_name(device, "CUDAGlobalMemorySize");
-    double size_kib = kib == NULL ? 0 : strtod(kib, NULL);
-    if (size_kib > 0)
-        PUT(w, ", memory: [{tier: unknown, name: memory, capacity: \"%.10g KiB\"}]", size_kib);
-}
-
-static void put_devices(writer *w, bool is_links)
-{
-    w->engine_count = w->nic_count = w->storage_count = 0;
-    hwloc_obj_t last_root = NULL;
-    int roots = 0;
-    for (hwloc_obj_t pci = NULL; (pci = hwloc_get_next_pcidev(w->topology, pci)) != NULL;) {
-        char name[NAME_BYTES_MAX];
-        const char *kind;
-        if (!name_device(w, pci, name, &kind))
-            continue;
-        hwloc_obj_t root = root_of(pci);
-        int package = package_of(w, hwloc_get_non_io_ancestor_obj(w->topology, pci));
-        bool is_new_root = roots == 0 || root != last_root; /* the devices of a root are neighbours */
-        roots += is_new_root ? 1 : 0;
-        last_root = root;
-        if (is_links) {
-            PUT(w, "  - {from: %s, to: root%d, kind: pcie, both: true", name, roots - 1);
-            put_number(w, "bandwidth", (double)pci->attr->pcidev.linkspeed, "GB/s");
-            PUT(w, "}\n");
-            if (is_new_root)
-                PUT(w, "  - {from: root%d, to: cpu%d, kind: pcie, both: true}\n", roots - 1, package < 0 ? 0 : package);
-            continue;
-        }
-        if (is_new_root) {
-            PUT(w, "  - {name: root%d, kind: root", roots - 1);
-            put_in(w, package);
-        }
-        PUT(w, "  - {name: %s, kind: %s", name, kind);
-        put_product(w, pci->name != NULL ? pci->name : hwloc_obj_get_info_by_name(pci, "PCIDevice"));
-        if (strcmp(kind, "engine") == 0)
-            put_own_memory(w, pci);
-        put_in(w, package);
-    }
-}
-
-/* The engine that is, or holds, an object of a distance matrix; -1: none. */
-static int engine_of(const writer *w, hwloc_obj_t object)
-{
-    for (hwloc_obj_t at = object; at != NULL; at = at->parent) {
-        for (int i = 0; i < w->engine_count; i++) {
-            if (w->engines[i] == at)
-                return i;
-        }
-    }
-    return -1;
-}
-
-/* Bandwidths between accelerators, in MB/s. Distances of NUMA nodes are relative, and say nothing in bytes. */
-static void put_distances(writer *w)
-{
-    struct hwloc_distances_s *distances[4];
-    unsigned count = 4;
-    if (hwloc_distances_get_by_name(w->topology, "NVLinkBandwidth", &count, distances, 0) != 0)
-        return;
-    for (unsigned d = 0; d < count && d < 4; d++) {
-        unsigned n = distances[d]->nbobjs;
-        for (unsigned i = 0; i < n * n; i++) {
-            int from = engine_of(w, distances[d]->objs[i / n]), to = engine_of(w, distances[d]->objs[i % n]);
-            if (from < 0 || to < 0 || from == to || distances[d]->values[i] == 0)
-                continue;
-            PUT(w, "  - {from: gpu%d, to: gpu%d, kind: coherent", from, to);
-            put_number(w, "bandwidth", (double)distances[d]->values[i], "MB/s");
-            PUT(w, "}\n");
-        }
-        hwloc_distances_release(w->topology, distances[d]);
-    }
-}
-
-static gsrt_status write_topology(hwloc_topology_t topology, bool is_here, gsrt_buffer *out)
-{
-    writer w = {.topology = topology, .out = out};
+    gsrt__hwloc_writer w = {.topology = topology, .machine = machine, .out = out};
     w.package_count = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE);
     if (w.package_count < 0)
         w.package_count = 0;
-    PUT(&w, "gsrt_fleet: 1\nname: %s\nsource: \"discovered: hwloc\"\nplaces:\n  - {name: node, kind: node}\n",
-        is_here ? "here" : "topology");
+    GSRT__PUT(&w, "gsrt_fleet: 1\nname: %s\nsource: \"discovered: hwloc\"\nplaces:\n  - {name: node, kind: node}\n",
+              machine != NULL ? "here" : "topology");
     for (int i = 0; i < w.package_count; i++)
-        PUT(&w, "  - {name: package%d, kind: board, in: node}\n", i);
-    PUT(&w, "parts:\n");
+        GSRT__PUT(&w, "  - {name: package%d, kind: board, in: node}\n", i);
+    GSRT__PUT(&w, "parts:\n");
     put_processors(&w);
     put_memories(&w, false);
-    put_devices(&w, false);
-    PUT(&w, "links:\n");
+    gsrt__hwloc_put_devices(&w, false);
+    GSRT__PUT(&w, "links:\n");
     put_memories(&w, true);
-    put_devices(&w, true);
-    put_distances(&w);
+    gsrt__hwloc_put_devices(&w, true);
     return w.status;
 }
 
-/* Never returns. */
-static void run_child(gsrt_span xml, int to)
+typedef struct subject {
+    gsrt_span xml;
+    const gsrt_machine *machine;
+} subject;
+
+/* In the child: returns its exit code. */
+static int read_topology(void *arg, gsrt_buffer *out)
 {
-    const struct rlimit time_s = {GSRT_FLEET_HWLOC_CPU_S, GSRT_FLEET_HWLOC_CPU_S}, core = {0, 0};
-    (void)setrlimit(RLIMIT_CPU, &time_s);
-    (void)setrlimit(RLIMIT_CORE, &core);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    const struct rlimit bytes = {GSRT_FLEET_HWLOC_BYTES, GSRT_FLEET_HWLOC_BYTES};
-    (void)setrlimit(RLIMIT_AS, &bytes); /* sanitizers map much more, and use little of it */
-#endif
-    (void)alarm(2 * GSRT_FLEET_HWLOC_CPU_S);
-    int nowhere = open("/dev/null", O_WRONLY);
-    if (nowhere >= 0)
-        (void)dup2(nowhere, STDERR_FILENO); /* what is wrong is said by the parent, once */
+    const subject *s = arg;
     hwloc_topology_t topology;
     if (hwloc_topology_init(&topology) != 0)
-        _exit(EXIT_REFUSED);
+        return EXIT_REFUSED;
     (void)hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-    if ((xml.data != NULL && hwloc_topology_set_xmlbuffer(topology, (const char *)xml.data, (int)xml.len) != 0) ||
+    bool is_here = s->machine != NULL;
+    if ((!is_here && hwloc_topology_set_xmlbuffer(topology, (const char *)s->xml.data, (int)s->xml.len) != 0) ||
         hwloc_topology_load(topology) != 0)
-        _exit(EXIT_REFUSED);
+        return EXIT_REFUSED;
     if (hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU) <= 0)
-        _exit(EXIT_EMPTY);
-    gsrt_buffer text;
-    gsrt_buffer_init(&text, GSRT_FLEET_HWLOC_TEXT_BYTES);
-    if (write_topology(topology, xml.data == NULL, &text) != GSRT_OK)
-        _exit(EXIT_REFUSED);
-    for (size_t done = 0; done < text.len;) {
-        ssize_t n = write(to, text.data + done, text.len - done);
-        if (n <= 0)
-            _exit(EXIT_REFUSED);
-        done += (size_t)n;
-    }
-    _exit(0);
+        return EXIT_EMPTY;
+    return write_topology(topology, s->machine, out) == GSRT_OK ? 0 : EXIT_REFUSED;
 }
 
 /* ---- the parent ---- */
-
-/* All that comes, up to the ceiling. */
-static gsrt_status take_all(int from, gsrt_buffer *out)
-{
-    uint8_t part[4096];
-    for (;;) {
-        ssize_t n = read(from, part, sizeof part);
-        if (n == 0)
-            return GSRT_OK;
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return GSRT_EIO;
-        gsrt_status status = gsrt_buffer_append(out, part, (size_t)n);
-        if (status != GSRT_OK)
-            return status;
-    }
-}
 
 static gsrt_status judge(int how, gsrt_span xml, const char *file, gsrt_diag *diag)
 {
@@ -327,32 +266,30 @@ static gsrt_status judge(int how, gsrt_span xml, const char *file, gsrt_diag *di
         return gsrt_diag_set(diag, GSRT_EINPUT, file, NULL,
                              "exported by hwloc 3, which hwloc 2 does not read; export it there with 'lstopo "
                              "--export-xml-flags v2'");
+    char end[48];
     if (WIFSIGNALED(how))
-        return gsrt_diag_set(
-            diag, GSRT_EINPUT, file, NULL, "the topology %s (hwloc ended with signal %d); export it again with lstopo",
-            WTERMSIG(how) == SIGALRM || WTERMSIG(how) == SIGXCPU ? "takes too long" : "is damaged", WTERMSIG(how));
+        return gsrt_diag_set(diag, GSRT_EINPUT, file, NULL, "hwloc %s over this topology; export it again with lstopo",
+                             gsrt_child_end(how, end, sizeof end));
     if (WEXITSTATUS(how) == EXIT_EMPTY)
         return gsrt_diag_set(diag, GSRT_EINPUT, file, NULL, "a topology without processors; export a whole machine");
     return gsrt_diag_set(diag, GSRT_EINPUT, file, NULL, "no topology that hwloc reads; export it again with lstopo");
 }
 
-gsrt_status gsrt_fleet_hwloc(gsrt_span xml, const char *file, gsrt_buffer *out, gsrt_diag *diag)
+static gsrt_status run(subject *s, const char *file, gsrt_buffer *out, gsrt_diag *diag)
 {
-    int ends[2];
-    if (xml.len > INT32_MAX || pipe2(ends, O_CLOEXEC) != 0)
-        return GSRT_EIO;
-    pid_t child = fork();
-    if (child == 0) {
-        (void)close(ends[0]);
-        run_child(xml, ends[1]);
-    }
-    (void)close(ends[1]);
-    gsrt_status status = child < 0 ? GSRT_EIO : take_all(ends[0], out);
-    (void)close(ends[0]);
+    static const gsrt_child_limits limits = {GSRT_FLEET_HWLOC_CPU_S, GSRT_FLEET_HWLOC_BYTES,
+                                             GSRT_FLEET_HWLOC_TEXT_BYTES};
     int how = 0;
-    while (child > 0 && waitpid(child, &how, 0) < 0) {
-        if (errno != EINTR)
-            return GSRT_EIO;
-    }
-    return status == GSRT_OK ? judge(how, xml, file, diag) : status;
+    gsrt_status status = gsrt_child_run(&limits, read_topology, s, out, &how);
+    return status == GSRT_OK ? judge(how, s->xml, file, diag) : status;
+}
+
+gsrt_status gsrt_fleet_hwloc_file(gsrt_span xml, const char *file, gsrt_buffer *out, gsrt_diag *diag)
+{
+    return xml.len > INT32_MAX ? GSRT_EIO : run(&(subject){.xml = xml}, file, out, diag);
+}
+
+gsrt_status gsrt_fleet_hwloc_here(const gsrt_machine *machine, gsrt_buffer *out, gsrt_diag *diag)
+{
+    return run(&(subject){.machine = machine}, "this machine", out, diag);
 }

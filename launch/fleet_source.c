@@ -20,7 +20,7 @@ static gsrt_status translate(const char *path, gsrt_buffer *text, gsrt_diag *dia
         return GSRT_OK;
     gsrt_buffer inventory;
     gsrt_buffer_init(&inventory, GSRT_SCENARIO_BYTES_MAX);
-    gsrt_status status = is_xml ? gsrt_fleet_hwloc(gsrt_buffer_span(text), path, &inventory, diag)
+    gsrt_status status = is_xml ? gsrt_fleet_hwloc_file(gsrt_buffer_span(text), path, &inventory, diag)
                                 : gsrt_topology_matrix_read(gsrt_buffer_span(text), path, &inventory, diag);
     gsrt_buffer_fini(text);
     *text = inventory;
@@ -56,24 +56,24 @@ static gsrt_status read_catalogue(const char *path, const gsrt_yaml_node *node, 
     return status;
 }
 
-static gsrt_status read_inventory(const char *path, gsrt_span text, gsrt_findings *findings, gsrt_fleet **out,
-                                  gsrt_diag *diag)
+gsrt_status gsrt_fleet_source_parse(const char *name, gsrt_span text, gsrt_findings *findings, gsrt_fleet **out,
+                                    gsrt_diag *diag)
 {
     gsrt_yaml *document = NULL, *catalogues[CATALOGUES_MAX] = {NULL};
-    gsrt_status status = gsrt_yaml_parse(text, path, &document, diag);
+    gsrt_status status = gsrt_yaml_parse(text, name, &document, diag);
     if (status == GSRT_OK && gsrt_yaml_find(document->root, "gsrt") != NULL)
-        status = gsrt_diag_set(diag, GSRT_EINPUT, path, NULL,
+        status = gsrt_diag_set(diag, GSRT_EINPUT, name, NULL,
                                "this is a scenario, not an inventory; give the file that its 'fleet.inventory' names");
     size_t count = 0;
     const gsrt_yaml_node *list = status == GSRT_OK ? gsrt_yaml_find(document->root, "catalogues") : NULL;
     if (list != NULL && (list->type != GSRT_YAML_SEQUENCE || list->child_count > CATALOGUES_MAX)) {
         char place[256];
-        status = gsrt_diag_set(diag, GSRT_EINPUT, path, gsrt_yaml_place(list, "catalogues", place, sizeof place),
+        status = gsrt_diag_set(diag, GSRT_EINPUT, name, gsrt_yaml_place(list, "catalogues", place, sizeof place),
                                "must be a list of at most %d paths", CATALOGUES_MAX);
     }
     for (const gsrt_yaml_node *node = list == NULL ? NULL : list->child_first; node != NULL && status == GSRT_OK;
          node = node->next)
-        status = read_catalogue(path, node, &catalogues[count++], diag);
+        status = read_catalogue(name, node, &catalogues[count++], diag);
     const gsrt_yaml *types[CATALOGUES_MAX];
     for (size_t i = 0; i < count; i++)
         types[i] = catalogues[i];
@@ -89,14 +89,11 @@ gsrt_status gsrt_fleet_source_read(const char *path, gsrt_findings *findings, gs
 {
     gsrt_buffer text;
     gsrt_buffer_init(&text, GSRT_SCENARIO_BYTES_MAX + 1);
-    const char *name = path == NULL ? "this machine" : path;
-    gsrt_status status =
-        path == NULL ? gsrt_fleet_hwloc((gsrt_span){0}, name, &text, diag)
-                     : gsrt_read_file(path, "give an inventory, an hwloc export or a topo -m matrix", &text, diag);
-    if (status == GSRT_OK && path != NULL)
+    gsrt_status status = gsrt_read_file(path, "give an inventory, an hwloc export or a topo -m matrix", &text, diag);
+    if (status == GSRT_OK)
         status = translate(path, &text, diag);
     if (status == GSRT_OK)
-        status = read_inventory(name, gsrt_buffer_span(&text), findings, out, diag);
+        status = gsrt_fleet_source_parse(path, gsrt_buffer_span(&text), findings, out, diag);
     gsrt_buffer_fini(&text);
     return status;
 }

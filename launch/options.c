@@ -66,11 +66,13 @@ typedef struct environment_row {
     const char *name;
     const char *initial;
     const char *help;
+    int tools;
 } environment_row;
 
 static const environment_row environment_rows[] = {
-    {"GSRT_ISA", "the best that the processor has", "instruction set of the kernels: scalar, avx2 or avx512"},
-    {"NO_COLOR", "unset", "set to anything: no colours on the terminal"},
+    {"GSRT_ISA", "the best that the processor has", "instruction set of the kernels: scalar, avx2 or avx512", FOR_BOTH},
+    {"GSRT_NVML", "libnvidia-ml.so.1, if it is there", "library that fleet discover asks about accelerators", FOR_GSRT},
+    {"NO_COLOR", "unset", "set to anything: no colours on the terminal", FOR_BOTH},
 };
 
 typedef struct command_row {
@@ -581,8 +583,10 @@ gsrt_status gsrt_options_print_help(gsrt_tool tool, gsrt_buffer *out)
         status = print_options(tool, out);
     if (status == GSRT_OK)
         status = gsrt_buffer_print(out, "\nenvironment:\n");
-    for (size_t i = 0; i < sizeof environment_rows / sizeof environment_rows[0] && status == GSRT_OK; i++)
-        status = print_row(out, environment_rows[i].name, environment_rows[i].help, environment_rows[i].initial);
+    for (size_t i = 0; i < sizeof environment_rows / sizeof environment_rows[0] && status == GSRT_OK; i++) {
+        if ((environment_rows[i].tools & tools_of(tool)) != 0)
+            status = print_row(out, environment_rows[i].name, environment_rows[i].help, environment_rows[i].initial);
+    }
     if (status == GSRT_OK)
         status = gsrt_buffer_print(out, "\nexit status: 0 done and every contract kept, 1 usage, 2 bad input, 3 no "
                                         "feasible plan, 4 a contract was\nviolated, 5 a failure was not recovered, "

@@ -1,5 +1,5 @@
 # GSRT_OPTIONAL
-# Libraries that add a capability. Macros GSRT_HAVE_PAPI and GSRT_HAVE_SIMDE are 0 or 1.
+# Libraries that add a capability. Each has a conditional of automake.
 AC_DEFUN([GSRT_OPTIONAL], [
   AC_ARG_WITH([papi],
     [AS_HELP_STRING([--without-papi], [leave out the hardware counters])], [], [with_papi=check])
@@ -16,12 +16,6 @@ AC_DEFUN([GSRT_OPTIONAL], [
   AC_SUBST([GLPK_LIBS])
   AM_CONDITIONAL([GLPK], [test "x$gsrt_have_glpk" = xyes])
   AC_CHECK_HEADER([simde/x86/avx512.h], [gsrt_have_simde=yes], [gsrt_have_simde=no])
-  GSRT_HAVE_PAPI=0
-  GSRT_HAVE_SIMDE=0
-  AS_VAR_IF([gsrt_have_papi], [yes], [GSRT_HAVE_PAPI=1])
-  AS_VAR_IF([gsrt_have_simde], [yes], [GSRT_HAVE_SIMDE=1])
-  AC_SUBST([GSRT_HAVE_PAPI])
-  AC_SUBST([GSRT_HAVE_SIMDE])
   AM_CONDITIONAL([PAPI], [test "x$gsrt_have_papi" = xyes])
   AM_CONDITIONAL([SIMDE], [test "x$gsrt_have_simde" = xyes])
 ])

@@ -123,14 +123,6 @@ START_TEST(topologies_that_crash_hwloc)
 }
 END_TEST
 
-START_TEST(this_machine)
-{
-    gsrt_diag diag = {0};
-    size_t errors;
-    ck_assert_msg(read_source(NULL, &errors, &diag) == GSRT_OK && errors == 0, "%s", diag.text);
-}
-END_TEST
-
 /* The accelerators that ship: all types, in a fleet, without an error; and each number says where it is from. */
 START_TEST(the_catalogue)
 {
@@ -178,7 +170,6 @@ int main(void)
                             topologies_of_the_next_version_are_named,
                             matrices_import,
                             topologies_that_crash_hwloc,
-                            this_machine,
                             the_catalogue,
                             what_cannot_be_read};
     return unit_run("fleet_source", tests, sizeof tests / sizeof tests[0]);

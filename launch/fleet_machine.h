@@ -1,0 +1,40 @@
+/* What is known of this machine beside its topology; the writer of the inventory (fleet_hwloc.c) puts it where it
+ * belongs. Filled by fleet_discover.c. */
+#ifndef GSRT_LAUNCH_FLEET_MACHINE_H
+#define GSRT_LAUNCH_FLEET_MACHINE_H
+
+#include "base/buffer.h"
+#include "launch/fleet_nvml.h"
+#include "placement/fleet.h"
+
+enum { GSRT_MACHINE_PACKAGES_MAX = 64, GSRT_MACHINE_DOMAINS_MAX = 64 };
+
+/* The median of some passes, the lowest and the highest; all 0: not measured. */
+typedef struct gsrt_measured {
+    double value, lo, hi;
+} gsrt_measured;
+
+/* Of one processor, with all of its processing units that this process may use. */
+typedef struct gsrt_measured_engine {
+    gsrt_measured rates[GSRT_CLASS_COUNT][GSRT_FORMAT_COUNT]; /* op/s of the canonical kernels */
+    gsrt_measured launch;                                     /* s of a piece of work that is next to nothing */
+    uint32_t thread_count;
+} gsrt_measured_engine;
+
+/* Of one memory, read by the processing units closest to it. */
+typedef struct gsrt_measured_memory {
+    gsrt_measured one_thread, all_threads; /* B/s */
+    uint32_t thread_count;                 /* of all_threads */
+} gsrt_measured_memory;
+
+typedef struct gsrt_machine {
+    bool has_counters;
+    gsrt_span counters; /* names, a line each; borrowed */
+    gsrt_nvml nvml;
+    int32_t measured_day; /* GSRT_DAY_FIRST: nothing was measured */
+    uint32_t pass_count;
+    gsrt_measured_engine engines[GSRT_MACHINE_PACKAGES_MAX]; /* by hwloc's logical index, like the next */
+    gsrt_measured_memory memories[GSRT_MACHINE_DOMAINS_MAX];
+} gsrt_machine;
+
+#endif
