@@ -7,9 +7,9 @@
  * prefill of 512 tokens in turns, and the time from nothing to the first token with the file in the page cache, once
  * with packing in the background (what a user gets) for ours and as it comes for theirs.
  */
+#include "backends/memory_probe.h"
 #include "bench/engine.h"
 #include "bench/measure.h"
-#include "bench/membw.h"
 #include "bench/peer.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ typedef struct bench {
     long rounds, prefill_rounds;
     gsrt_peer peer;
     gsrt_engine *engine;
-    gsrt_membw *membw;
+    gsrt_memory_probe *membw;
     uint64_t pack_ns;
     char ours[128], theirs[160];
 } bench;
@@ -135,7 +135,7 @@ static void measure_decode(bench *b)
     for (long i = 0; i < b->rounds; i++) {
         uint64_t ns[BURST];
         size_t count = 0;
-        memory[i] = gsrt_membw_run(b->membw, b->threads);
+        memory[i] = gsrt_memory_probe_run(b->membw, 0, b->threads);
         gsrt_engine_rewind(b->engine, PROMPT);
         must(gsrt_engine_decode(b->engine, BURST, ns), &diag);
         append_ms(ours, &our_count, ns, BURST);
@@ -151,7 +151,7 @@ static void measure_decode(bench *b)
     char note[224], against[96];
     snprintf(note, sizeof note, "%s; %.3f GB of weights per token, context %d", b->ours,
              (double)gsrt_engine_token_bytes(b->engine) * 1e-9, PROMPT);
-    snprintf(against, sizeof against, "read bandwidth of the memory, %s loop, in turns", gsrt_membw_kind());
+    snprintf(against, sizeof against, "read bandwidth of the memory, %s loop, in turns", gsrt_memory_probe_kind());
     record(b, "decode/memory", "GB/s", weights, against, bandwidth, wanted_of(b, "decode/memory"), note);
     if (b->peer_argv[0] == NULL)
         record(b, "decode", "tokens/s", 1e3 / our_ms, NULL, 0, NULL, note);
@@ -168,7 +168,7 @@ static bool parse(int argc, char **argv, bench *b)
     b->name = argv[2];
     long threads = strtol(argv[3], NULL, 10);
     b->threads = (uint32_t)threads;
-    bool is_good = threads >= 1 && threads <= GSRT_MEMBW_THREADS_MAX;
+    bool is_good = threads >= 1 && threads <= GSRT_MEMORY_PROBE_THREADS_MAX;
     for (int i = 4; i < argc && is_good; i++) {
         if (strcmp(argv[i], "--peer") == 0 && i + 2 < argc) {
             b->peer_argv[0] = argv[++i];
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
     snprintf(context, sizeof context, "%d", CONTEXT);
     b.peer_argv[2] = argv[1];
     b.peer_argv[3] = context;
-    b.membw = gsrt_membw_create(MEMBW_BYTES);
+    b.membw = gsrt_memory_probe_create(MEMBW_BYTES, GSRT_MEMORY_ANYWHERE);
     if (b.membw == NULL) {
         fputs("decode: no memory for the bandwidth's buffer; free 1.3 GB\n", stderr);
         return 2;
@@ -207,6 +207,6 @@ int main(int argc, char **argv)
     measure_decode(&b);
     gsrt_peer_stop(&b.peer);
     gsrt_engine_free(b.engine);
-    gsrt_membw_free(b.membw);
+    gsrt_memory_probe_free(b.membw);
     return 0;
 }
