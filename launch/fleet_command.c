@@ -53,7 +53,8 @@ static gsrt_status find_fleet(const gsrt_options *options, int32_t today, gsrt_f
 {
     if (options->fleet_action != GSRT_FLEET_DISCOVER)
         return gsrt_fleet_source_read(options->fleet, findings, out, diag);
-    gsrt_discovery discovery = {.nvml_path = getenv("GSRT_NVML"), .today = today};
+    gsrt_discovery discovery = {
+        .nvml_path = getenv("GSRT_NVML"), .is_measuring = options->is_measuring, .today = today};
     return gsrt_fleet_discover(&discovery, findings, out, diag);
 }
 

@@ -14,6 +14,8 @@ static gsrt_status ask_all(const gsrt_discovery *discovery, gsrt_buffer *counter
     machine->counters = gsrt_buffer_span(counters);
     if (status == GSRT_OK)
         status = gsrt_fleet_nvml(discovery->nvml_path, &machine->nvml, findings, diag);
+    if (status == GSRT_OK && discovery->is_measuring)
+        status = gsrt_fleet_measure(&discovery->measuring, machine, findings, diag);
     return status;
 }
 
@@ -23,7 +25,7 @@ gsrt_status gsrt_fleet_discover(const gsrt_discovery *discovery, gsrt_findings *
     gsrt_machine *machine = calloc(1, sizeof *machine); /* some 50 kB */
     if (machine == NULL)
         return GSRT_ENOMEM;
-    machine->measured_day = GSRT_DAY_FIRST;
+    machine->measured_day = discovery->is_measuring ? discovery->today : GSRT_DAY_FIRST;
     gsrt_buffer counters, inventory;
     gsrt_buffer_init(&counters, GSRT_SCENARIO_BYTES_MAX);
     gsrt_buffer_init(&inventory, GSRT_SCENARIO_BYTES_MAX);

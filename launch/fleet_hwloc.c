@@ -164,8 +164,8 @@ static const gsrt_measured_memory *measured_memory(const gsrt__hwloc_writer *w, 
 static void put_read_bandwidth(gsrt__hwloc_writer *w, const gsrt_measured_memory *m)
 {
     char how[96];
-    (void)snprintf(how, sizeof how, "read by %u thread%s (by one: %.4g B/s)", (unsigned)m->thread_count,
-                   m->thread_count == 1 ? "" : "s", m->one_thread.value);
+    (void)snprintf(how, sizeof how, "read by %u thread%s (by one: %.3g GB/s)", (unsigned)m->thread_count,
+                   m->thread_count == 1 ? "" : "s", m->one_thread.value * 1e-9);
     GSRT__PUT(w, ", ");
     put_measured(w, "bandwidth", &m->all_threads, "B/s", how);
 }

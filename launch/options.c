@@ -22,6 +22,7 @@ typedef enum option_id {
     OPT_POLICY,
     OPT_BUDGET,
     OPT_VALIDATE,
+    OPT_MEASURE,
     OPT_JSON,
     OPT_QUIET,
     OPT_VERBOSE,
@@ -53,6 +54,8 @@ static const option_row option_rows[] = {
      FOR_GSRT},
     {OPT_BUDGET, 0, "budget", "N", "plan.budget", "plans that plan evaluates at most", FOR_GSRT},
     {OPT_VALIDATE, 0, "validate", NULL, NULL, "measure on the weights what the contract needs evidence for", FOR_GSRT},
+    {OPT_MEASURE, 0, "measure", NULL, NULL, "measure memories and processors, seconds for each (fleet discover)",
+     FOR_GSRT},
     {OPT_JSON, 0, "json", NULL, NULL, "print report.json on standard output, and nothing else there", FOR_BOTH},
     {OPT_QUIET, 'q', "quiet", NULL, NULL, "no plan, no progress; errors and violated contracts only", FOR_BOTH},
     {OPT_VERBOSE, 'v', "verbose", NULL, NULL, "say more: what each rank did", FOR_BOTH},
@@ -218,6 +221,7 @@ static gsrt_status take_option(parser *p, const option_row *row, const char *val
     case OPT_POLICY: return take_policy(p, value);
     case OPT_BUDGET: return take_budget(p, value);
     case OPT_VALIDATE: options->is_validating = true; return GSRT_OK;
+    case OPT_MEASURE: options->is_measuring = true; return GSRT_OK;
     case OPT_JSON: options->is_json = true; return GSRT_OK;
     case OPT_QUIET: options->is_quiet = true; return GSRT_OK;
     case OPT_VERBOSE: options->verbosity++; return GSRT_OK;
@@ -402,6 +406,9 @@ static gsrt_status choose_fleet(parser *p)
                                                      : NULL;
     if (refused != NULL)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "'fleet' takes no '%s'; leave it out", refused);
+    if (options->is_measuring && action != GSRT_FLEET_DISCOVER)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL,
+                             "'--measure' looks at this machine; write 'gsrt fleet discover --measure'");
     options->fleet_action = (gsrt_fleet_action)action;
     options->fleet = has_file ? p->words[2] : NULL;
     return GSRT_OK;
@@ -470,6 +477,9 @@ static gsrt_status choose_command(parser *p)
                                                     : NULL;
     if (planning != NULL && options->command != GSRT_COMMAND_PLAN)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "only 'plan' takes '%s'; leave it out", planning);
+    if (options->is_measuring && options->command != GSRT_COMMAND_FLEET)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL,
+                             "'--measure' is for 'gsrt fleet discover'; leave it out");
     if (options->is_validating && options->directory == NULL)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL,
                              "'--validate' writes evidence.json; say where with '-o DIR'");
@@ -568,7 +578,7 @@ gsrt_status gsrt_options_print_help(gsrt_tool tool, gsrt_buffer *out)
     else
         status = gsrt_buffer_print(out, "usage: gsrt twin [OPTION]... SCENARIO.yaml\n"
                                         "       gsrt replay [OPTION]... RUN\n"
-                                        "       gsrt fleet discover | check FILE | show FILE\n"
+                                        "       gsrt fleet discover [--measure] | check FILE | show FILE\n"
                                         "       gsrt model [OPTION]... FILE\n"
                                         "       gsrt plan [OPTION]... SCENARIO.yaml\n"
                                         "       gsrt explain [OPTION]... PLAN|RUN [WHAT]\n"

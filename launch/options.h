@@ -49,6 +49,7 @@ typedef struct gsrt_options {
     const char *policy;      /* --policy; borrowed from argv; NULL: plan.policy */
     uint64_t budget;         /* --budget; 0: plan.budget */
     bool is_validating;      /* --validate */
+    bool is_measuring;       /* --measure, of fleet discover */
     const char *model;       /* the file of model; borrowed from argv; NULL for the others */
     const char *resume;      /* --resume: the run directory; `scenario` is its scenario.yaml then; NULL: a new run */
     const char *directory;   /* -o; NULL: the default, runs/NAME-<next free number> */

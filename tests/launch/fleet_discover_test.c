@@ -219,9 +219,67 @@ START_TEST(a_device_that_hwloc_sees)
 }
 END_TEST
 
+static void check_measured(const gsrt_quantity *q)
+{
+    ck_assert(q->is_known && q->source == GSRT_SOURCE_MEASURED && q->confidence < 1);
+    ck_assert(0 < q->lo && q->lo <= q->value && q->value <= q->hi);
+    ck_assert(q->valid_from_day == TODAY && q->valid_until_day > TODAY);
+}
+
+/* Little of it, because how fast this machine is does not matter here. */
+START_TEST(what_is_measured)
+{
+    gsrt_findings findings;
+    gsrt_findings_init(&findings);
+    gsrt_diag diag = {0};
+    gsrt_fleet *fleet = NULL;
+    gsrt_discovery discovery = {.is_measuring = true,
+                                .measuring = {.pass_count = 3, .memory_bytes = 4 << 20, .matrix_width = 128},
+                                .today = TODAY};
+    gsrt_status status = gsrt_fleet_discover(&discovery, &findings, &fleet, &diag);
+    ck_assert_msg(status == GSRT_OK && findings.error_count == 0, "%s", diag.text);
+    const gsrt_part *cpu = &fleet->parts[gsrt_fleet_part_named(fleet, "cpu0")];
+    static const gsrt_format formats[] = {GSRT_FORMAT_F32, GSRT_FORMAT_F16, GSRT_FORMAT_BF16, GSRT_FORMAT_I8};
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        gsrt_quantity rate = gsrt_part_rate(cpu, GSRT_CLASS_MATMUL, formats[i]);
+        check_measured(&rate);
+    }
+    gsrt_quantity vector = gsrt_part_rate(cpu, GSRT_CLASS_VECTOR, GSRT_FORMAT_F32);
+    check_measured(&vector);
+    check_measured(&cpu->launch_overhead);
+    uint32_t numa = gsrt_fleet_part_named(fleet, "numa0");
+    check_measured(&fleet->parts[numa].bandwidth);
+    const gsrt_link *link = &fleet->links[gsrt_fleet_link_named(fleet, "numa0->cpu0")];
+    check_measured(&link->bandwidth);
+    ck_assert_uint_eq(link->contention, numa);
+    gsrt_fleet_check(fleet, TODAY, &findings);
+    for (size_t i = 0; i < findings.count; i++) /* how far they are apart is this machine's affair */
+        ck_assert_msg(findings.items[i].class == GSRT_FINDING_MISSING ||
+                          strcmp(findings.items[i].reason, "wide_interval") == 0,
+                      "%s", findings.items[i].what);
+    gsrt_findings_fini(&findings);
+    (void)gsrt_fleet_free(fleet);
+}
+END_TEST
+
+START_TEST(kernels_that_there_are_not)
+{
+    gsrt_findings findings;
+    gsrt_findings_init(&findings);
+    gsrt_diag diag = {0};
+    gsrt_fleet *fleet = NULL;
+    ck_assert_int_eq(setenv("GSRT_ISA", "abacus", 1), 0);
+    gsrt_discovery discovery = {.is_measuring = true, .today = TODAY};
+    ck_assert_int_eq(gsrt_fleet_discover(&discovery, &findings, &fleet, &diag), GSRT_EINPUT);
+    ck_assert_msg(strstr(diag.text, "abacus") != NULL, "%s", diag.text);
+    gsrt_findings_fini(&findings);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *tests[] = {the_processor,         two_with_links,          absurd_numbers,
-                            devices_that_are_none, libraries_that_are_none, a_device_that_hwloc_sees};
+    const TTest *tests[] = {
+        the_processor,           two_with_links,           absurd_numbers,   devices_that_are_none,
+        libraries_that_are_none, a_device_that_hwloc_sees, what_is_measured, kernels_that_there_are_not};
     return unit_run("fleet_discover", tests, sizeof tests / sizeof tests[0]);
 }

@@ -148,7 +148,7 @@ START_TEST(resumes)
     refuse(launch, "--resume out -o b", "--resume: goes on with a run as it was begun; leave '-o' out");
     refuse(launch, "--resume out --set a=b", "--resume: goes on with a run as it was begun; leave '--set' out");
     refuse(launch, "--resume=", "--resume: the directory's name is empty");
-    refuse(GSRT_TOOL_GSRT, "twin --resume out", "unknown option '--resume'; see 'gsrt --help'");
+    refuse(GSRT_TOOL_GSRT, "twin --resume out", "unknown option '--resume'; did you mean '--measure'?");
 }
 END_TEST
 
@@ -216,6 +216,8 @@ START_TEST(refusals)
     refuse(gsrt, "fleet discover a", "'discover' looks at this machine; leave 'a' out");
     refuse(gsrt, "fleet show a b", "unexpected argument 'b'; see 'gsrt --help'");
     refuse(gsrt, "fleet check a -o b", "'fleet' takes no '-o'; leave it out");
+    refuse(gsrt, "fleet check a --measure", "'--measure' looks at this machine; write 'gsrt fleet discover --measure'");
+    refuse(gsrt, "twin a --measure", "'--measure' is for 'gsrt fleet discover'; leave it out");
     refuse(gsrt, "twni a.yaml", "unknown command 'twni'; did you mean 'twin'?");
     refuse(gsrt, "run a.yaml", "'run' is a command of gsrt-launch; write 'gsrt-launch run'");
     refuse(launch, "twin a.yaml", "'twin' is a command of gsrt; write 'gsrt twin'");
