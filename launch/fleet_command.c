@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "launch/fleet_discover.h"
+#include "launch/fleet_links.h"
 #include "launch/fleet_source.h"
 
 #include <stdio.h>
@@ -48,13 +49,27 @@ static gsrt_status print_answer(const gsrt_options *options, const gsrt_fleet *f
     return status;
 }
 
-static gsrt_status find_fleet(const gsrt_options *options, int32_t today, gsrt_findings *findings, gsrt_fleet **out,
-                              gsrt_diag *diag)
+/* What no inventory of one host holds: how its own ranks reach each other. */
+static void say_near(const gsrt_measured_links *links)
 {
-    if (options->fleet_action != GSRT_FLEET_DISCOVER)
-        return gsrt_fleet_source_read(options->fleet, findings, out, diag);
-    gsrt_discovery discovery = {
-        .nvml_path = getenv("GSRT_NVML"), .is_measuring = options->is_measuring, .today = today};
+    if (links->near_latency.value > 0)
+        (void)fprintf(
+            stderr,
+            "this machine: ranks: %.3g us and %.3g GB/s one way over %s; to plan for ranks of one host write 'twin: "
+            "{link: {latency_us: %.3g, bandwidth_gbps: %.3g}}'\n",
+            links->near_latency.value * 1e6, links->near_bandwidth.value * 1e-9, links->near_lane,
+            links->near_latency.value * 1e6, links->near_bandwidth.value * 8e-9);
+}
+
+/* This machine. Under mpirun it is rank 0's, and *out stays NULL on the others, which are only measured with. */
+static gsrt_status discover(bool is_measuring, int32_t today, gsrt_findings *findings, gsrt_fleet **out,
+                            gsrt_diag *diag)
+{
+    gsrt_discovery discovery = {.nvml_path = getenv("GSRT_NVML"), .is_measuring = is_measuring, .today = today};
+    gsrt_status status = is_measuring ? gsrt_fleet_links_measure(&discovery.links, diag) : GSRT_OK;
+    if (status != GSRT_OK || discovery.links.rank > 0)
+        return status;
+    say_near(&discovery.links);
     return gsrt_fleet_discover(&discovery, findings, out, diag);
 }
 
@@ -67,7 +82,9 @@ int gsrt_fleet_command(const gsrt_options *options)
     gsrt_fleet *fleet = NULL;
     gsrt_diag diag = {0};
     int32_t today = (int32_t)(time(NULL) / SECONDS_OF_DAY);
-    gsrt_status status = find_fleet(options, today, &findings, &fleet, &diag);
+    gsrt_status status = options->fleet_action == GSRT_FLEET_DISCOVER
+                             ? discover(options->is_measuring, today, &findings, &fleet, &diag)
+                             : gsrt_fleet_source_read(options->fleet, &findings, &fleet, &diag);
     if (status == GSRT_OK && options->fleet_action == GSRT_FLEET_CHECK)
         gsrt_fleet_check(fleet, today, &findings);
     if (status == GSRT_OK && findings.error_count > 0)

@@ -26,6 +26,7 @@ gsrt_status gsrt_fleet_discover(const gsrt_discovery *discovery, gsrt_findings *
     if (machine == NULL)
         return GSRT_ENOMEM;
     machine->measured_day = discovery->is_measuring ? discovery->today : GSRT_DAY_FIRST;
+    machine->links = discovery->links;
     gsrt_buffer counters, inventory;
     gsrt_buffer_init(&counters, GSRT_SCENARIO_BYTES_MAX);
     gsrt_buffer_init(&inventory, GSRT_SCENARIO_BYTES_MAX);

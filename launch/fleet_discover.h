@@ -10,7 +10,8 @@ typedef struct gsrt_discovery {
     const char *nvml_path; /* the library to ask; NULL: the system's, if it has one */
     bool is_measuring;     /* else nothing is measured, and the same machine gives the same fleet */
     gsrt_measuring measuring;
-    int32_t today; /* days since 1970-01-01; what is measured is dated with it */
+    gsrt_measured_links links; /* of gsrt_fleet_links_measure; all 0: not measured */
+    int32_t today;             /* days since 1970-01-01; what is measured is dated with it */
 } gsrt_discovery;
 
 /* *out owned: gsrt_fleet_free. What a source does not know, or there is no such source, is a note in *findings.

@@ -213,6 +213,29 @@ static void put_memories(gsrt__hwloc_writer *w, bool is_links)
         GSRT__PUT(w, "  - {from: cpu%d, to: cpu0, kind: coherent, both: true, coherent: true}\n", p);
 }
 
+/* ---- the way to other hosts ---- */
+
+/* A switch that is in none of them, and half of the way to it. */
+static void put_network(gsrt__hwloc_writer *w, bool is_links)
+{
+    const gsrt_measured_links *links = w->machine == NULL ? NULL : &w->machine->links;
+    if (links == NULL || links->far_latency.value <= 0)
+        return;
+    if (!is_links) {
+        GSRT__PUT(w, "  - {name: network, kind: switch}\n");
+        return;
+    }
+    char how[128];
+    gsrt_measured half = {links->far_latency.value / 2, links->far_latency.lo / 2, links->far_latency.hi / 2};
+    (void)snprintf(how, sizeof how, "messages between ranks on %u hosts over %s", (unsigned)links->host_count,
+                   links->far_lane);
+    GSRT__PUT(w, "  - {from: cpu0, to: network, kind: network, both: true, ");
+    put_measured(w, "latency", &half, "s", how);
+    GSRT__PUT(w, ", ");
+    put_measured(w, "bandwidth", &links->far_bandwidth, "B/s", how);
+    GSRT__PUT(w, "}\n");
+}
+
 static gsrt_status write_topology(hwloc_topology_t topology, const gsrt_machine *machine, gsrt_buffer *out)
 {
     gsrt__hwloc_writer w = {.topology = topology, .machine = machine, .out = out};
@@ -227,9 +250,11 @@ static gsrt_status write_topology(hwloc_topology_t topology, const gsrt_machine 
     put_processors(&w);
     put_memories(&w, false);
     gsrt__hwloc_put_devices(&w, false);
+    put_network(&w, false);
     GSRT__PUT(&w, "links:\n");
     put_memories(&w, true);
     gsrt__hwloc_put_devices(&w, true);
+    put_network(&w, true);
     return w.status;
 }
 

@@ -27,6 +27,14 @@ typedef struct gsrt_measured_memory {
     uint32_t thread_count;                 /* of all_threads */
 } gsrt_measured_memory;
 
+/* Between ranks: latency of a small message (s) and bandwidth of a large one (B/s), one way. */
+typedef struct gsrt_measured_links {
+    uint32_t rank, rank_count, host_count;      /* rank: of this process */
+    gsrt_measured near_latency, near_bandwidth; /* to another rank of rank 0's host */
+    gsrt_measured far_latency, far_bandwidth;   /* to the slowest of the other hosts */
+    char near_lane[64], far_lane[64];           /* how they go; "" where there is no such rank */
+} gsrt_measured_links;
+
 typedef struct gsrt_machine {
     bool has_counters;
     gsrt_span counters; /* names, a line each; borrowed */
@@ -35,6 +43,7 @@ typedef struct gsrt_machine {
     uint32_t pass_count;
     gsrt_measured_engine engines[GSRT_MACHINE_PACKAGES_MAX]; /* by hwloc's logical index, like the next */
     gsrt_measured_memory memories[GSRT_MACHINE_DOMAINS_MAX];
+    gsrt_measured_links links;
 } gsrt_machine;
 
 #endif
