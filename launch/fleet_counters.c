@@ -60,6 +60,26 @@ static int list_counters(void *arg, gsrt_buffer *out)
     return gsrt_buffer_append(out, names.data, names.len) == GSRT_OK ? 0 : EXIT_REFUSED;
 }
 
+/* Only names: a file of events that somebody has defined may call them anything. */
+static gsrt_status take_names(const char *text, size_t len, gsrt_buffer *names)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    uint32_t count = 0;
+    gsrt_status status = GSRT_OK;
+    for (const char *at = text, *end = text + len; at < end && status == GSRT_OK && count < GSRT_FLEET_COUNTERS_MAX;) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t name_len = (size_t)((newline == NULL ? end : newline) - at), good = 0;
+        while (good < name_len && memchr(allowed, at[good], sizeof allowed - 1) != NULL)
+            good++;
+        if (name_len > 0 && good == name_len && name_len <= GSRT_FLEET_NAME_BYTES_MAX) {
+            status = gsrt_buffer_print(names, "%.*s\n", (int)name_len, at);
+            count++;
+        }
+        at += name_len + 1;
+    }
+    return status;
+}
+
 gsrt_status gsrt_fleet_counters(gsrt_buffer *names, bool *out_is_known, gsrt_findings *findings)
 {
     static const gsrt_child_limits limits = {CPU_S, 0, TEXT_BYTES_MAX + PAPI_HUGE_STR_LEN};
@@ -80,7 +100,7 @@ gsrt_status gsrt_fleet_counters(gsrt_buffer *names, bool *out_is_known, gsrt_fin
                               "no hardware counter can be read: %.*s; look outside of the container or the virtual "
                               "machine, or lower /proc/sys/kernel/perf_event_paranoid",
                               (int)why_len, (const char *)text.data);
-        status = gsrt_buffer_append(names, text.data + why_len + 1, text.len - why_len - 1);
+        status = take_names((const char *)text.data + why_len + 1, text.len - why_len - 1, names);
     }
     gsrt_buffer_fini(&text);
     return status;

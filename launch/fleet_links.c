@@ -6,7 +6,6 @@
 
 #include <poll.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -175,6 +174,17 @@ static gsrt_status measure_all(player *p, gsrt_measured_links *out)
     return status;
 }
 
+/* A lane's name is that of an interface, which may be called anything. */
+static void copy_lane(const char *lane, char out[64])
+{
+    size_t len = 0;
+    for (; lane[len] != 0 && len < 63; len++) {
+        bool is_plain = lane[len] > ' ' && lane[len] < 0x7f && lane[len] != '"' && lane[len] != '\\';
+        out[len] = is_plain ? lane[len] : '?';
+    }
+    out[len] = 0;
+}
+
 gsrt_status gsrt_fleet_links_measure(gsrt_measured_links *out, gsrt_diag *diag)
 {
     player p = {.broken = GSRT_OK};
@@ -191,8 +201,8 @@ gsrt_status gsrt_fleet_links_measure(gsrt_measured_links *out, gsrt_diag *diag)
             .arg = &p, .on_receive = on_receive, .on_writable = on_writable, .on_down = on_down};
         gsrt_transport_listen(t, &events);
         p.is_yielding = (long)p.wireup.rank_count > sysconf(_SC_NPROCESSORS_ONLN);
-        (void)snprintf(out->near_lane, sizeof out->near_lane, "%s", p.wireup.near_lane);
-        (void)snprintf(out->far_lane, sizeof out->far_lane, "%s", p.wireup.far_lane);
+        copy_lane(p.wireup.near_lane, out->near_lane);
+        copy_lane(p.wireup.far_lane, out->far_lane);
         status = out->rank == 0 ? measure_all(&p, out) : be_played_with(&p);
         for (uint64_t start_ns = now_ns(); !t->ops->is_flushed(t) && (now_ns() - start_ns) / 1000000 < WAIT_MS;)
             (void)t->ops->progress(t);

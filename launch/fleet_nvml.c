@@ -348,6 +348,8 @@ gsrt_status gsrt_fleet_nvml(const char *path, gsrt_nvml *out, gsrt_findings *fin
 {
     static const gsrt_child_limits limits = {GSRT_FLEET_NVML_CPU_S, 0, sizeof(answer)};
     memset(out, 0, sizeof *out);
+    if (path != NULL && path[0] == 0)
+        return GSRT_OK;
     gsrt_buffer bytes;
     gsrt_buffer_init(&bytes, sizeof(answer));
     int how = 0;

@@ -29,15 +29,15 @@ typedef struct gsrt_nvml {
     gsrt_nvml_device devices[GSRT_NVML_DEVICES_MAX];
 } gsrt_nvml;
 
-/* Ask the library at `path`; NULL: libnvidia-ml.so.1, where the system finds it. What is missing or cannot be is left
- * out, and a note in *findings says so.
- * GSRT_OK: *out is set; no devices where there is no library | GSRT_EINPUT: *diag says why: the library that somebody
- * named is none | GSRT_ENOMEM | GSRT_EIO: no process. thread, cost: as gsrt_child_run. */
+/* Ask the library at `path`; NULL: libnvidia-ml.so.1, where the system finds it; empty: none. What is missing or cannot
+ * be is left out, and a note in *findings says so. GSRT_OK: *out is set; no devices where there is no library |
+ * GSRT_EINPUT: *diag says why: the library that somebody named is none | GSRT_ENOMEM | GSRT_EIO: no process. thread,
+ * cost: as gsrt_child_run. */
 GSRT_MUST_CHECK gsrt_status gsrt_fleet_nvml(const char *path, gsrt_nvml *out, gsrt_findings *findings, gsrt_diag *diag);
 
 /* B/s of a PCIe link, one way, without its encoding; 0: no such generation. */
 double gsrt_pcie_bandwidth(uint32_t generation, uint32_t lanes);
 
-enum { GSRT_FLEET_NVML_CPU_S = 10 };
+enum { GSRT_FLEET_NVML_CPU_S = 30 };
 
 #endif

@@ -269,9 +269,11 @@ START_TEST(kernels_that_there_are_not)
     gsrt_diag diag = {0};
     gsrt_fleet *fleet = NULL;
     ck_assert_int_eq(setenv("GSRT_ISA", "abacus", 1), 0);
-    gsrt_discovery discovery = {.is_measuring = true, .today = TODAY};
+    gsrt_discovery discovery = {.nvml_path = "", .is_measuring = true, .today = TODAY};
     ck_assert_int_eq(gsrt_fleet_discover(&discovery, &findings, &fleet, &diag), GSRT_EINPUT);
     ck_assert_msg(strstr(diag.text, "abacus") != NULL, "%s", diag.text);
+    for (size_t i = 0; i < findings.count; i++) /* nor was a library asked for */
+        ck_assert_ptr_null(strstr(findings.items[i].place, "nvidia"));
     gsrt_findings_fini(&findings);
 }
 END_TEST
