@@ -223,12 +223,14 @@ static void answer(const test_case *t, const gsrt_workload *w, const gsrt_fleet 
     if (gsrt_workload_totals_of(w, &totals) != GSRT_OK)
         fail("no memory for", t->id);
     const gsrt_quantity *ttft = &cost.values[GSRT_MEASURE_TTFT][0], *tpot = &cost.values[GSRT_MEASURE_TPOT][0];
+    const gsrt_quantity *tokens = &cost.values[GSRT_MEASURE_THROUGHPUT][0];
     if (ttft->is_known && tpot->is_known)
-        (void)printf("%s %.9g %.9g %.9g %.9g %.9g %.9g %.6f %u %.9g %.9g %.9g %.9g %.9g\n", t->id, ttft->value,
-                     ttft->lo, ttft->hi, tpot->value, tpot->lo, tpot->hi, cost.values[GSRT_MEASURE_MEMORY][0].value,
-                     d->pools[0].batch_max, cost.prefill_step.value, cost.decode_step.value,
-                     (double)totals.weight_bytes, (double)totals.parameters_active,
-                     (double)gsrt_workload_state_bytes(w, (uint32_t)(t->prompt + t->output / 2)));
+        (void)printf("%s %.9g %.9g %.9g %.9g %.9g %.9g %.6f %u %.9g %.9g %.9g %.9g %.9g %.9g %.9g %.9g\n", t->id,
+                     ttft->value, ttft->lo, ttft->hi, tpot->value, tpot->lo, tpot->hi,
+                     cost.values[GSRT_MEASURE_MEMORY][0].value, d->pools[0].batch_max, cost.prefill_step.value,
+                     cost.decode_step.value, (double)totals.weight_bytes, (double)totals.parameters_active,
+                     (double)gsrt_workload_state_bytes(w, (uint32_t)(t->prompt + t->output / 2)), tokens->value,
+                     tokens->lo, tokens->hi);
     else
         (void)printf("%s refused unknown_quantity\n", t->id);
     gsrt_cost_fini(&cost);
