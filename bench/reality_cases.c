@@ -318,6 +318,22 @@ static void answer_op(const char *line, const gsrt_fleet *fleet, const gsrt_cost
     print_quantity(id, gsrt_quantity_add(gsrt_equation_apply(gsrt_equation_named("roofline"), inputs), launch));
 }
 
+/* By one protocol. latency: of a hop over what the link states. */
+static gsrt_quantity exchanged(const gsrt_equation *equation, const gsrt_link *way, double bytes, double width,
+                               gsrt_quantity latency, gsrt_quantity share, gsrt_quantity start)
+{
+    const gsrt_dimension plain = {0};
+    const gsrt_quantity inputs[] = {
+        gsrt_quantity_exact(1, plain),
+        gsrt_quantity_mul(gsrt_quantity_scale(way->latency, 2), latency),
+        gsrt_quantity_exact(bytes, (gsrt_dimension){.byte = 1}),
+        way->bandwidth,
+        share,
+        gsrt_quantity_exact(width, plain),
+    };
+    return gsrt_quantity_add(gsrt_equation_apply(equation, inputs), start);
+}
+
 static void answer_collective(const char *line, const gsrt_fleet *fleet)
 {
     char id[256], link[200], name[32];
@@ -326,20 +342,22 @@ static void answer_collective(const char *line, const gsrt_fleet *fleet)
         fail("not a collective", line);
     const gsrt_equation *equation = gsrt_equation_named(name);
     const gsrt_link *way = &fleet->links[gsrt_fleet_link_named(fleet, link)];
-    const gsrt_dimension plain = {0};
-    bool is_switch = strcmp(name, "switch") == 0;
-    const gsrt_quantity inputs[] = {
-        gsrt_quantity_exact(1, plain),
-        gsrt_quantity_scale(way->latency, 2),
-        gsrt_quantity_exact(bytes, (gsrt_dimension){.byte = 1}),
-        way->bandwidth,
-        gsrt_cost_assumed(is_switch ? "share of the stated link bandwidth, sums in the switch"
-                                    : "share of the stated link bandwidth"),
-        gsrt_quantity_exact(width, plain),
-    };
-    print_quantity(
-        id, gsrt_quantity_add(gsrt_equation_apply(equation, inputs),
-                              gsrt_cost_assumed(is_switch ? "start of a sum in the switch" : "start of an exchange")));
+    const gsrt_quantity one = gsrt_quantity_exact(1, (gsrt_dimension){0});
+    if (strcmp(name, "switch") == 0) {
+        print_quantity(id, exchanged(equation, way, bytes, width, one,
+                                     gsrt_cost_assumed("share of the stated link bandwidth, sums in the switch"),
+                                     gsrt_cost_assumed("start of a sum in the switch")));
+        return;
+    }
+    const gsrt_quantity share = gsrt_cost_assumed("share of the stated link bandwidth");
+    gsrt_quantity brief = exchanged(
+        equation, way, bytes, width, one,
+        gsrt_quantity_mul(share, gsrt_cost_assumed("share of the link bandwidth that short messages get of it")),
+        gsrt_cost_assumed("start of an exchange"));
+    gsrt_quantity bulk =
+        exchanged(equation, way, bytes, width, gsrt_cost_assumed("latency of long messages over that of short ones"),
+                  share, gsrt_cost_assumed("start of an exchange of long messages"));
+    print_quantity(id, brief.value <= bulk.value ? brief : bulk);
 }
 
 /* ---- cases ---- */

@@ -278,26 +278,56 @@ gsrt__equation_id gsrt__exchange_equation(gsrt_collective_algorithm algorithm)
     return equations[algorithm];
 }
 
-gsrt__term gsrt__exchange(gsrt__walk *walk, const gsrt__group *group, const gsrt__exchanged *what, const char *name)
+/* One way of passing the bytes. */
+typedef struct passage {
+    gsrt__term latency, share;
+    bool is_started;
+    gsrt__assumption_id start;
+} passage;
+
+static gsrt__term pass(gsrt__walk *walk, const gsrt__group *group, const gsrt__exchanged *what, const passage *by,
+                       const char *name)
 {
-    bool is_switch = what->equation == GSRT__EQUATION_SWITCH;
-    bool is_chained = is_switch || what->equation == GSRT__EQUATION_RING || what->equation == GSRT__EQUATION_TREE;
-    gsrt_quantity unknown = {0};
+    bool is_chained = what->equation == GSRT__EQUATION_SWITCH || what->equation == GSRT__EQUATION_RING ||
+                      what->equation == GSRT__EQUATION_TREE;
     gsrt__term count = gsrt__counted(walk, "exchanges", what->count, GSRT__PLAIN);
     const gsrt__term inputs[] = {
         count,
-        is_switch && !group->far.has_switch ? gsrt__input(walk, NULL, "sums in the switch", &unknown)
-                                            : group->far.latency,
+        by->latency,
         gsrt__counted(walk, "bytes exchanged", what->bytes, GSRT__BYTE),
         is_chained ? group->together_bandwidth : group->far.bandwidth,
-        gsrt__assume(walk, is_switch ? GSRT__ASSUMPTION_SWITCH_SHARE : GSRT__ASSUMPTION_LINK_SHARE),
+        by->share,
         gsrt__counted(walk, "members", (double)what->width, GSRT__PLAIN),
     };
     gsrt__term passed = gsrt__derive(walk, what->equation, name, inputs);
-    if (!what->is_native)
+    if (!by->is_started)
         return passed;
     gsrt__term starts =
-        gsrt__derive2(walk, GSRT__EQUATION_LAUNCHES, "starts of exchanges", count,
-                      gsrt__assume(walk, is_switch ? GSRT__ASSUMPTION_SWITCH_START : GSRT__ASSUMPTION_START));
+        gsrt__derive2(walk, GSRT__EQUATION_LAUNCHES, "starts of exchanges", count, gsrt__assume(walk, by->start));
     return gsrt__derive2(walk, GSRT__EQUATION_SUM, "exchanges and their starts", passed, starts);
+}
+
+gsrt__term gsrt__exchange(gsrt__walk *walk, const gsrt__group *group, const gsrt__exchanged *what, const char *name)
+{
+    gsrt_quantity unknown = {0};
+    if (what->equation == GSRT__EQUATION_SWITCH) {
+        const passage sums = {
+            group->far.has_switch ? group->far.latency : gsrt__input(walk, NULL, "sums in the switch", &unknown),
+            gsrt__assume(walk, GSRT__ASSUMPTION_SWITCH_SHARE), what->is_native, GSRT__ASSUMPTION_SWITCH_START};
+        return pass(walk, group, what, &sums, name);
+    }
+    gsrt__term share = gsrt__assume(walk, GSRT__ASSUMPTION_LINK_SHARE);
+    const passage plain = {group->far.latency, share, false, GSRT__ASSUMPTION_START};
+    if (!what->is_native)
+        return pass(walk, group, what, &plain, name);
+    /* libraries have a protocol for short messages, and one for long ones; the faster is taken */
+    const passage brief = {group->far.latency,
+                           gsrt__derive2(walk, GSRT__EQUATION_PART, "share of the link bandwidth, short messages",
+                                         share, gsrt__assume(walk, GSRT__ASSUMPTION_SHORT_SHARE)),
+                           true, GSRT__ASSUMPTION_START};
+    const passage bulk = {gsrt__derive2(walk, GSRT__EQUATION_TIMES, "latency, long messages",
+                                        gsrt__assume(walk, GSRT__ASSUMPTION_LONG_LATENCY), group->far.latency),
+                          share, true, GSRT__ASSUMPTION_LONG_START};
+    return gsrt__derive2(walk, GSRT__EQUATION_SMALLER, "exchanges by the faster protocol",
+                         pass(walk, group, what, &brief, name), pass(walk, group, what, &bulk, name));
 }

@@ -3,10 +3,13 @@
  * of each other: what each does to a result is added in squares. So terms of a sum that rest on the same share err
  * together, and a launch and a product do not.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "placement/cost_impl.h"
+
+static_assert(GSRT__CAUSE_COUNT <= 32, "a bit for each cause");
 
 /* Of equations that have an error of their own. */
 static const gsrt__cause errors[GSRT__EQUATION_COUNT] = {
