@@ -132,14 +132,15 @@ typedef struct gsrt_cost_question {
     const gsrt_demand *demand;
     gsrt_cost_mode mode;
     int32_t today;                    /* what is not valid on this day is unknown; 0: nobody asks */
-    bool is_plain;                    /* values only: each lo and hi is the value. Several times as fast */
+    bool is_plain;                    /* values only: each lo and hi is the value; in a third of the time */
     const gsrt_cost_profile *profile; /* of these two; NULL: made on the way, which costs O(ops + links) */
     gsrt_cost_memo *memo;             /* written to and read where is_plain; NULL: nothing is kept */
 } gsrt_cost_question;
 
 /* Predict. *out is set up here, freed with gsrt_cost_fini. why: NULL, or where each step is recorded (set up by the
  * caller with gsrt_derivation_init). The deployment refers to parts and layers that exist (checked by the caller); it
- * need not fit. GSRT_OK | GSRT_ENOMEM. Cost: O(distinct layers * stages), some 10 us without `why`. Pure. */
+ * need not fit. GSRT_OK | GSRT_ENOMEM. Cost: O(distinct layers * stages), some 30 us (is_plain), 100 us
+ * without `why`. Pure. */
 GSRT_MUST_CHECK gsrt_status gsrt_cost_predict(const gsrt_cost_question *question, gsrt_derivation *why, gsrt_cost *out);
 void gsrt_cost_fini(gsrt_cost *cost);
 
