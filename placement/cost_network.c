@@ -166,7 +166,7 @@ static gsrt__reach find_reach(gsrt__walk *walk, uint32_t from, uint64_t from_ins
 
 /* ---- what is kept ---- */
 
-enum { MEMO_COUNT = 4096 };
+enum { MEMO_COUNT = 1024 };
 
 typedef struct remembered {
     uint32_t from, to;

@@ -43,6 +43,20 @@ static bool is_native(const gsrt__walk *walk)
     return false;
 }
 
+static gsrt__term host_work(gsrt__walk *walk, double sequences)
+{
+    return gsrt__derive2(walk, GSRT__EQUATION_SUM, "host's work", gsrt__assume(walk, GSRT__ASSUMPTION_HOST_STEP),
+                         gsrt__derive2(walk, GSRT__EQUATION_TIMES, "host's work on sequences",
+                                       gsrt__counted(walk, "sequences of a step", sequences, GSRT__PLAIN),
+                                       gsrt__assume(walk, GSRT__ASSUMPTION_HOST_SEQUENCE)));
+}
+
+double gsrt_cost_host_s(const gsrt_cost_question *question, double sequences)
+{
+    gsrt__walk walk = {.question = question, .deployment = question->deployment};
+    return is_native(&walk) ? host_work(&walk, sequences).quantity.value : 0;
+}
+
 static steps step_through(gsrt__walk *walk, uint32_t pool, const gsrt__step *step)
 {
     const gsrt_deployment_pool *in = &walk->deployment->pools[pool];
@@ -60,11 +74,7 @@ static steps step_through(gsrt__walk *walk, uint32_t pool, const gsrt__step *ste
         out.busy = gsrt__derive2(walk, GSRT__EQUATION_LARGER, "busiest stage", out.busy, time.busy);
     }
     if (is_native(walk)) {
-        gsrt__term host =
-            gsrt__derive2(walk, GSRT__EQUATION_SUM, "host's work", gsrt__assume(walk, GSRT__ASSUMPTION_HOST_STEP),
-                          gsrt__derive2(walk, GSRT__EQUATION_TIMES, "host's work on sequences",
-                                        gsrt__counted(walk, "sequences of a step", step->sequences, GSRT__PLAIN),
-                                        gsrt__assume(walk, GSRT__ASSUMPTION_HOST_SEQUENCE)));
+        gsrt__term host = host_work(walk, step->sequences);
         out.all = gsrt__derive2(walk, GSRT__EQUATION_SUM, "step and the host's work", out.all, host);
         out.slowest = gsrt__derive2(walk, GSRT__EQUATION_SUM, "slowest stage and the host's work", out.slowest, host);
     }

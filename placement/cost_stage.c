@@ -333,16 +333,16 @@ static member_time member_step(gsrt__walk *walk, uint32_t pool, uint32_t stage, 
 
 /* ---- exchanges ---- */
 
-/* Experts lie apart, and tokens too: each goes to its experts and comes back. */
+/* Experts lie apart, and tokens too: each goes to all members that share one of its experts, and comes back. */
 static gsrt__term dispatch(gsrt__walk *walk, const gsrt__group *group, const gsrt_deployment_stage *s,
                            const gsrt__layer_kind *kind, double rows, double activation, bool is_native)
 {
-    uint32_t chosen = 1;
+    uint32_t chosen = 1, sharers = group->width / s->expert_width;
     for (uint32_t i = 0; i < kind->piece_count; i++)
         chosen = kind->pieces[i].chosen_count > chosen ? kind->pieces[i].chosen_count : chosen;
-    double reached = chosen < s->expert_width ? chosen : s->expert_width;
+    double reached = (double)(chosen < s->expert_width ? chosen : s->expert_width) * sharers;
     double bytes = rows / s->data_width * reached * kind->dispatch_elements * activation;
-    const gsrt__exchanged what = {GSRT__EQUATION_ALL_TO_ALL, s->expert_width, 2, bytes, is_native};
+    const gsrt__exchanged what = {GSRT__EQUATION_ALL_TO_ALL, group->width, 2, bytes, is_native};
     return gsrt__exchange(walk, group, &what, "tokens to experts and back");
 }
 
@@ -455,5 +455,44 @@ gsrt__stage_time gsrt__stage_step(gsrt__walk *walk, uint32_t pool, uint32_t stag
     gsrt__stage_time out = {.total = gsrt__derive2(walk, GSRT__EQUATION_SUM, "stage", together, on),
                             .transfer = gsrt__derive2(walk, GSRT__EQUATION_SUM, "transfers", exchanges, on)};
     out.busy = gsrt__derive2(walk, GSRT__EQUATION_RATIO, "busy", slowest.work, out.total);
+    return out;
+}
+
+/* ---- one layer ---- */
+
+gsrt_cost_layer gsrt_cost_layer_of(const gsrt_cost_question *question, uint32_t region, gsrt_phase phase, double rows,
+                                   double sequences, double context)
+{
+    gsrt__walk walk = {.question = question,
+                       .profile = question->profile,
+                       .workload = question->workload,
+                       .fleet = question->fleet,
+                       .deployment = question->deployment};
+    const gsrt__step step = {.phase = phase, .rows = rows, .sequences = sequences, .context = context};
+    const gsrt_deployment_pool *pool = &question->deployment->pools[0];
+    const gsrt_deployment_stage *s = &pool->stages[0];
+    const gsrt__layer_kind *kind = &walk.profile->kinds[walk.profile->kind_of_region[region]];
+    gsrt_cost_layer out = {.exposed = s->overlaps ? gsrt__assumed(GSRT__ASSUMPTION_EXPOSED).value : 1,
+                           .is_known = true};
+    for (uint32_t m = 0; m < s->member_count; m++) {
+        gsrt__cut cut = gsrt__cut_of(s, m);
+        engine_terms engine = engine_terms_of(&walk, s->members[m].part, pool->power_cap_w);
+        work amounts = work_of(&walk, &cut, region, &step);
+        gsrt__term layer = layer_work(&walk, &engine, s->members[m].part, &cut, region, &amounts);
+        gsrt__term launches = layer_launches(&walk, &cut, region, 1, false, engine.overhead);
+        out.is_known = out.is_known && layer.quantity.is_known && launches.quantity.is_known;
+        double whole = rows * kind->elementwise_whole * activation_bytes(&question->deployment->choices[region]);
+        double bandwidth = engine.bandwidth.quantity.value * engine.bandwidth_share.quantity.value;
+        out.work_s = fmax(out.work_s, layer.quantity.value + launches.quantity.value);
+        out.fixed_s = fmax(out.fixed_s, launches.quantity.value + whole / bandwidth);
+    }
+    gsrt__term exchange = {0};
+    if (gsrt_deployment_stage_width(s) > 1) {
+        gsrt__group group = gsrt__group_of(&walk, s);
+        if (layer_exchanges(&walk, &group, s, region, &step, &exchange)) {
+            out.is_known = out.is_known && exchange.quantity.is_known;
+            out.exchange_s = exchange.quantity.value;
+        }
+    }
     return out;
 }

@@ -92,7 +92,8 @@ static double gap_between(double bound, const gsrt_quantity *objective)
 static gsrt_status report(gsrt__search *s, gsrt_search_result *result)
 {
     uint32_t full;
-    gsrt_status status = gsrt__bound(s, &result->bound, &result->bound_reason);
+    bool is_optimum = s->is_complete && s->has_best;
+    gsrt_status status = is_optimum ? GSRT_OK : gsrt__bound(s, &result->bound, &result->bound_reason);
     result->evaluation_count = s->evaluation_count;
     result->is_complete = s->is_complete;
     result->gap = HUGE_VAL;

@@ -15,7 +15,14 @@
 #include <string.h>
 
 /* Of decode steps, then of prefills. Experts apart from other matrices: the model adds their times. */
-enum { MATRICES, EXPERTS, ATTENTION, STREAM, DECODE_COUNT, CATEGORY_COUNT = 2 * DECODE_COUNT };
+enum {
+    MATRICES = GSRT__BOUND_MATRICES,
+    EXPERTS = GSRT__BOUND_EXPERTS,
+    ATTENTION = GSRT__BOUND_ATTENTION,
+    STREAM = GSRT__BOUND_STREAM,
+    DECODE_COUNT = GSRT__BOUND_CATEGORIES,
+    CATEGORY_COUNT = 2 * DECODE_COUNT
+};
 
 /* Seconds of one engine of each class for all of a category. */
 typedef struct work_times {
@@ -98,6 +105,31 @@ static void prefill_amounts(const gsrt__search *s, const gsrt__layer_work *w, do
     bytes[STREAM] += w->elementwise_elements * w->activation_bytes * prompts;
 }
 
+static double bandwidth_of(const gsrt__search *s, uint32_t class)
+{
+    gsrt_quantity stated = gsrt_cost_bandwidth(s->profile, s->classes[class].part, s->problem->mode);
+    return stated.is_known ? stated.value : 0;
+}
+
+static double seconds_of(const gsrt__search *s, uint32_t numeric, uint32_t class, uint32_t category, double operations,
+                         double bytes, double bandwidth)
+{
+    gsrt_rate_class work = category == ATTENTION ? GSRT_CLASS_ATTENTION : GSRT_CLASS_MATMUL;
+    return fmax(operations / gsrt__rate(s, class, numeric, work), bytes / bandwidth);
+}
+
+void gsrt__bound_seconds(const gsrt__search *s, uint32_t numeric, uint32_t class, const gsrt__layer_work *work,
+                         double rows, double out[GSRT__BOUND_CATEGORIES])
+{
+    double operations[DECODE_COUNT] = {0}, bytes[DECODE_COUNT] = {0};
+    if (rows > 0)
+        decode_amounts(s, work, rows, operations, bytes);
+    else
+        prefill_amounts(s, work, 1, operations, bytes);
+    for (uint32_t k = 0; k < DECODE_COUNT; k++)
+        out[k] = seconds_of(s, numeric, class, k, operations[k], bytes[k], bandwidth_of(s, class));
+}
+
 /* Times of every class for `tokens` tokens of decode steps of `rows` rows, and `prompts` tokens of prompts. */
 static void times_of(const gsrt__search *s, uint32_t numeric, double rows, double tokens, double prompts,
                      work_times *out)
@@ -112,15 +144,12 @@ static void times_of(const gsrt__search *s, uint32_t numeric, double rows, doubl
     for (uint32_t c = 0; c < s->class_count; c++) {
         double rate = gsrt__rate(s, c, numeric, GSRT_CLASS_MATMUL);
         double attention = gsrt__rate(s, c, numeric, GSRT_CLASS_ATTENTION);
-        gsrt_quantity stated = gsrt_cost_bandwidth(s->profile, s->classes[c].part, s->problem->mode);
-        double bandwidth = stated.is_known ? stated.value : 0;
+        double bandwidth = bandwidth_of(s, c);
         out->is_usable[c] = s->classes[c].barred == NULL && gsrt__incapable(s, c, numeric) == NULL && bandwidth > 0 &&
                             rate > 0 && attention > 0;
-        for (uint32_t k = 0; out->is_usable[c] && k < CATEGORY_COUNT; k++) {
-            double by_rate = operations[k] / (k % DECODE_COUNT == ATTENTION ? attention : rate);
-            double by_bytes = bytes[k] / bandwidth;
-            out->seconds[c][k] = (k < DECODE_COUNT ? tokens : 1) * (by_rate > by_bytes ? by_rate : by_bytes);
-        }
+        for (uint32_t k = 0; out->is_usable[c] && k < CATEGORY_COUNT; k++)
+            out->seconds[c][k] = (k < DECODE_COUNT ? tokens : 1) *
+                                 seconds_of(s, numeric, c, k % DECODE_COUNT, operations[k], bytes[k], bandwidth);
     }
 }
 
@@ -180,21 +209,28 @@ static double prompts_per_token(const gsrt_demand *demand)
     return demand->prompt_tokens.value * (1 - demand->prefix_share) / demand->output_tokens.value;
 }
 
-static bound throughput_bound(const gsrt__search *s, uint32_t numeric, work_times *times)
+static const char by_stages[] =
+    "all engines in groups that exchange, launch and keep in memory what the cost model says";
+
+static bound throughput_bound(gsrt__search *s, uint32_t numeric, work_times *times, gsrt_status *status)
 {
     const gsrt_demand *demand = &s->problem->demand;
     times_of(s, numeric, batch_at_most(s, &s->numerics[numeric]), 1, prompts_per_token(demand), times);
     bound b = {rate_at_most(s, times, NULL),
                "all engines at the rates of the cost model, weights shared by the largest "
                "batch that the memories hold, no time for links"};
-    double wanted = demand->arrival.is_known ? demand->arrival.value * demand->output_tokens.value : HUGE_VAL;
+    double wanted = demand->arrival.is_known ? demand->arrival.value * demand->output_tokens.value : HUGE_VAL, stages;
+    *status = gsrt__bound_by_stages(s, numeric, NULL, &stages);
+    if (stages < b.value)
+        b = (bound){stages, by_stages};
     if (wanted < b.value)
         b = (bound){wanted, "the tokens that are asked for"};
     return b;
 }
 
 /* Seconds of one request at least. */
-static bound latency_bound(const gsrt__search *s, uint32_t numeric, work_times *times, gsrt_measure measure)
+static bound latency_bound(gsrt__search *s, uint32_t numeric, work_times *times, gsrt_measure measure,
+                           gsrt_status *status)
 {
     const gsrt_demand *demand = &s->problem->demand;
     double output = demand->output_tokens.value, seconds = 0;
@@ -208,10 +244,15 @@ static bound latency_bound(const gsrt__search *s, uint32_t numeric, work_times *
         double rate = rate_at_most(s, times, NULL);
         seconds += rate > 0 ? 1 / rate : 0;
     }
+    double step, by_step;
+    *status = gsrt__bound_of_step(s, numeric, &step);
+    by_step = step * (measure == GSRT_MEASURE_LATENCY ? output - 1 : measure == GSRT_MEASURE_TPOT ? 1 : 0);
+    if (by_step > seconds)
+        return (bound){by_step, "each layer in the group that is fastest for one row"};
     return (bound){seconds, "one request alone on all engines at once, no time for links"};
 }
 
-static bound per_token_bound(const gsrt__search *s, uint32_t numeric, work_times *times, double *weight)
+static bound per_token_bound(gsrt__search *s, uint32_t numeric, work_times *times, double *weight, gsrt_status *status)
 {
     const gsrt_demand *demand = &s->problem->demand;
     bool is_cost = s->problem->objective.measure == GSRT_MEASURE_COST;
@@ -220,22 +261,25 @@ static bound per_token_bound(const gsrt__search *s, uint32_t numeric, work_times
         weight[c] = is_cost ? s->classes[c].price : idle->is_known ? idle->value : -1;
     }
     times_of(s, numeric, batch_at_most(s, &s->numerics[numeric]), 1, prompts_per_token(demand), times);
-    double rate = rate_at_most(s, times, weight);
+    double rate = rate_at_most(s, times, weight), stages;
+    *status = gsrt__bound_by_stages(s, numeric, weight, &stages);
+    if (stages < rate)
+        return (bound){1 / stages, by_stages};
     return (bound){rate > 0 ? 1 / rate : 0,
                    is_cost ? "the engine that does most for its price, always busy, no time for links"
                            : "the engine that does most for its idle power, always busy"};
 }
 
-static bound bound_of(const gsrt__search *s, uint32_t numeric, work_times *times, double *weight)
+static bound bound_of(gsrt__search *s, uint32_t numeric, work_times *times, double *weight, gsrt_status *status)
 {
     gsrt_measure measure = s->problem->objective.measure;
     switch (measure) {
-    case GSRT_MEASURE_THROUGHPUT: return throughput_bound(s, numeric, times);
+    case GSRT_MEASURE_THROUGHPUT: return throughput_bound(s, numeric, times, status);
     case GSRT_MEASURE_TTFT:
     case GSRT_MEASURE_TPOT:
-    case GSRT_MEASURE_LATENCY: return latency_bound(s, numeric, times, measure);
+    case GSRT_MEASURE_LATENCY: return latency_bound(s, numeric, times, measure, status);
     case GSRT_MEASURE_COST:
-    case GSRT_MEASURE_ENERGY: return per_token_bound(s, numeric, times, weight);
+    case GSRT_MEASURE_ENERGY: return per_token_bound(s, numeric, times, weight, status);
     case GSRT_MEASURE_MTTF: return (bound){HUGE_VAL, "none is known for this measure"};
     case GSRT_MEASURE_POWER:
     case GSRT_MEASURE_MEMORY:
@@ -255,7 +299,10 @@ gsrt_status gsrt__bound(gsrt__search *s, double *out_value, const char **out_rea
     for (uint32_t n = 0; n < s->numeric_count; n++) {
         if (s->numerics[n].is_refused)
             continue;
-        bound b = bound_of(s, n, &times, weight);
+        gsrt_status status = GSRT_OK;
+        bound b = bound_of(s, n, &times, weight, &status);
+        if (status != GSRT_OK)
+            return status;
         if (!has_one || (is_maximised ? b.value > *out_value : b.value < *out_value)) {
             *out_value = b.value;
             *out_reason = b.reason;

@@ -4,9 +4,9 @@
  *     search_space   what a candidate is: classes of engines, numeric choices, sketches; a sketch becomes a deployment
  *     search_judge   is a candidate feasible, and how good is it
  *     search_rivals  who was rejected, and why
- *     search_work    what layers amount to; search_bound: what no deployment can exceed
- *     search_shape   replicas of one class, their batches, and what several pools make together
- *     search_greedy, search_dp, search_local, search_exhaustive, search_milp: the policies
+ *     search_work    what layers amount to; search_bound: what no deployment can exceed; search_stages: nor any stages,
+ * in whatever way (search_ways) engines share one search_shape   replicas of one class, their batches, and what several
+ * pools make together search_greedy, search_dp, search_local, search_exhaustive, search_milp: the policies
  */
 #ifndef GSRT_PLACEMENT_SEARCH_IMPL_H
 #define GSRT_PLACEMENT_SEARCH_IMPL_H
@@ -19,6 +19,7 @@ enum {
     GSRT__SKETCH_STAGES = 64, /* of a replica */
     GSRT__SKETCH_MEMBERS = 8, /* classes of engines in one stage */
     GSRT__NUMERICS_MAX = 16,  /* ways to compute: as given, and one per evidence */
+    GSRT__SHARERS_MAX = 32,   /* engines in a place within which different ones share a stage */
     GSRT__REACHES_MAX = 512,  /* layouts of which it is remembered whether their engines reach each other */
     GSRT__STARTS_MAX = 16,    /* near rivals that are climbed, too */
     GSRT__WALKS_MAX = 64,     /* of local search */
@@ -184,6 +185,9 @@ typedef struct gsrt__search {
 GSRT_MUST_CHECK gsrt_status gsrt__fleet_on(gsrt__search *s, const gsrt_fleet *fleet, int32_t today, gsrt_fleet *out);
 bool gsrt__place_is_trusted(const gsrt_fleet *fleet, const gsrt_within *within, gsrt_trust least);
 GSRT_MUST_CHECK gsrt_status gsrt__classes_find(gsrt__search *s);
+/* May engines of two classes share a stage? Only within a place of few engines: beyond, an exchange of every layer
+ * passes from node to node, and pipelines join classes instead. */
+bool gsrt__may_share(const gsrt__search *s, uint32_t a, uint32_t b);
 void gsrt__sketch_copy(gsrt__sketch *to, const gsrt__sketch *from);
 void gsrt__sketch_pool_copy(gsrt__sketch_pool *to, const gsrt__sketch_pool *from);
 /* Room for a sketch, until it is given back; NULL: no memory, and s->status says so. */
@@ -221,7 +225,21 @@ bool gsrt__is_admitted(gsrt__search *s, uint32_t numeric, uint32_t class, gsrt_c
 /* The rate of an engine in the fastest format that a numeric choice computes in, op/s; 0: unknown. */
 double gsrt__rate(const gsrt__search *s, uint32_t class, uint32_t numeric, gsrt_rate_class work);
 GSRT_MUST_CHECK gsrt_status gsrt__rates_find(gsrt__search *s);
+enum { GSRT__BOUND_MATRICES, GSRT__BOUND_EXPERTS, GSRT__BOUND_ATTENTION, GSRT__BOUND_STREAM, GSRT__BOUND_CATEGORIES };
+/* Seconds of one engine for all of each category of a layer, at least: of one token in a step of `rows`; rows 0: of a
+ * token of a prompt. */
+void gsrt__bound_seconds(const gsrt__search *s, uint32_t numeric, uint32_t class, const gsrt__layer_work *work,
+                         double rows, double out[GSRT__BOUND_CATEGORIES]);
 GSRT_MUST_CHECK gsrt_status gsrt__bound(gsrt__search *s, double *out_value, const char **out_reason);
+
+/* ---- search_stages.c ---- */
+
+/* Tokens a second of all engines at most; COST, ENERGY: tokens for what weight[class] says that an engine costs a
+ * second, at most. HUGE_VAL: nothing is known. GSRT_OK | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt__bound_by_stages(gsrt__search *s, uint32_t numeric, const double *weight, double *out);
+
+/* Seconds of a decode step of one row through all layers, at least. GSRT_OK | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt__bound_of_step(gsrt__search *s, uint32_t numeric, double *out);
 
 /* ---- search_judge.c ---- */
 

@@ -195,7 +195,7 @@ static bool try_shared(gsrt__search *s, uint32_t numeric, const list *classes, g
         uint64_t replicas = UINT64_MAX;
         for (uint32_t i = 0; i < classes->count; i++) {
             const gsrt__engine_class *c = &s->classes[classes->classes[i]];
-            if (c->levels[0] > 8)
+            if (c->levels[0] > 8 || !gsrt__may_share(s, classes->classes[0], classes->classes[i]))
                 return true; /* small groups only */
             members[i] = (gsrt__sketch_member){classes->classes[i], (uint32_t)c->levels[0], 1};
             replicas = c->total / c->levels[0] < replicas ? c->total / c->levels[0] : replicas;

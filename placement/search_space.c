@@ -208,6 +208,18 @@ void gsrt__sketch_pool_copy(gsrt__sketch_pool *to, const gsrt__sketch_pool *from
     memcpy(to, from, offsetof(gsrt__sketch_pool, stages) + from->stage_count * sizeof *from->stages);
 }
 
+bool gsrt__may_share(const gsrt__search *s, uint32_t a, uint32_t b)
+{
+    uint32_t place = gsrt_fleet_common_place(&s->fleet, s->classes[a].part, s->classes[b].part);
+    uint64_t engines = 0;
+    for (uint32_t c = 0; c < s->class_count; c++) {
+        uint32_t part = s->classes[c].part;
+        if (place == GSRT_FLEET_NONE || gsrt__is_in(&s->fleet, &s->fleet.parts[part].within, place))
+            engines += gsrt_fleet_count_in(&s->fleet, part, place);
+    }
+    return engines <= GSRT__SHARERS_MAX;
+}
+
 void gsrt__sketch_copy(gsrt__sketch *to, const gsrt__sketch *from)
 {
     to->pool_count = from->pool_count;

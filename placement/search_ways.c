@@ -1,0 +1,483 @@
+/* What the cost model says of every group that engines can form: one engine alone, groups of one class width by width
+ * and in every mode, then all that are wider from below, and groups of several classes from below (docs/planning.md,
+ * "Stages").
+ */
+#include "placement/search_ways.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+const gsrt__span gsrt__spans[GSRT__SPANS] = {{2, 4, 1}, {4, 8, 4}, {8, 16, 8}, {16, 0, 0}};
+
+/* ---- what is looked at ---- */
+
+static bool find_kinds(gsrt__ways *x)
+{
+    const gsrt_cost_profile *profile = x->s->profile;
+    const gsrt_region_choice *choices = x->s->numerics[x->numeric].choices;
+    for (uint32_t l = 0; l < x->s->layer_count; l++) {
+        uint32_t region = profile->region_of_layer[l], k = 0;
+        const gsrt_region_choice *a = &choices[region];
+        while (k < x->kind_count) {
+            const gsrt_region_choice *b = &choices[x->region[k]];
+            if (profile->kind_of_region[x->region[k]] == profile->kind_of_region[region] && a->compute == b->compute &&
+                a->arithmetic == b->arithmetic && a->weights_are_as_given == b->weights_are_as_given &&
+                a->state_is_as_given == b->state_is_as_given && a->weights == b->weights && a->state == b->state)
+                break;
+            k++;
+        }
+        if (k == GSRT__KINDS_MAX)
+            return false;
+        if (k == x->kind_count) {
+            x->region[k] = region;
+            x->layer[k] = l;
+            x->kind_count++;
+        }
+        x->count[k]++;
+    }
+    return x->kind_count > 0;
+}
+
+static void find_memory(gsrt__ways *x)
+{
+    const gsrt__numeric *n = &x->s->numerics[x->numeric];
+    for (uint32_t l = 0; l < x->s->layer_count; l++) {
+        x->state_bytes += n->layers[l].state_bytes * gsrt__state_positions(&n->layers[l], x->s->context_max);
+    }
+}
+
+/* Up to what sixteen engines keep, and then the largest there is. */
+static void find_batches(gsrt__ways *x)
+{
+    double largest = x->s->is_small ? GSRT__BATCH_SMALL_MAX : GSRT__BATCH_MAX, most = 1, at = 1;
+    for (uint32_t c = 0; c < x->s->class_count; c++)
+        most = fmax(most, x->s->classes[c].capacity * 2 * GSRT__WIDTHS / fmax(1, x->state_bytes));
+    while (x->batch_count < GSRT__BATCHES_MAX - 1 && at < most && at < largest) {
+        x->batches[x->batch_count++] = at;
+        at = fmax(at + 1, floor(at * 1.15));
+    }
+    x->batches[x->batch_count++] = largest;
+}
+
+/* ---- the cost model's answers ---- */
+
+static void set_group(gsrt__ways *x, uint32_t data, uint32_t experts, gsrt_collective_algorithm algorithm)
+{
+    gsrt_deployment_stage *stage = &x->d->pools[0].stages[0];
+    stage->data_width = data;
+    stage->expert_width = experts;
+    stage->algorithm = algorithm;
+    stage->overlaps = algorithm != GSRT_ALGORITHM_NONE;
+}
+
+static void set_members(gsrt__ways *x, uint32_t class, uint32_t other, uint32_t each)
+{
+    gsrt_deployment_stage *stage = &x->d->pools[0].stages[0];
+    const uint32_t classes[2] = {class, other};
+    stage->member_count = other == GSRT_NO_INDEX ? 1 : 2;
+    for (uint32_t m = 0; m < stage->member_count; m++)
+        stage->members[m] = (gsrt_deployment_members){.part = x->s->classes[classes[m]].part,
+                                                      .instance_count = each,
+                                                      .block_replicas = 1,
+                                                      .block_stride = each,
+                                                      .share = 1};
+}
+
+/* rows: of all data groups. */
+static gsrt_cost_layer layer_of(const gsrt__ways *x, uint32_t kind, gsrt_phase phase, double rows, double sequences)
+{
+    double seen = x->request.cached + (phase == GSRT_PHASE_PREFILL ? (x->request.prompt + 1) / 2
+                                                                   : x->request.prompt + (x->request.output + 1) / 2);
+    return gsrt_cost_layer_of(&x->question, x->region[kind], phase, rows, sequences, seen);
+}
+
+/* What overlapping leaves of work and exchanges has two forms, and a step takes at least each of them, summed over its
+ * layers; so also each mean of the two. out: the mean that is closest to the larger form for every kind. */
+static void blend(const gsrt__ways *x, double forms[2][GSRT__KINDS_MAX], double *out)
+{
+    enum { STEPS = 16 };
+    double best = -1, share = 0;
+    for (int i = 0; i <= STEPS; i++) {
+        double least = HUGE_VAL, first = (double)i / STEPS;
+        for (uint32_t k = 0; k < x->kind_count; k++) {
+            double larger = fmax(forms[0][k], forms[1][k]);
+            if (larger > 0)
+                least = fmin(least, (first * forms[0][k] + (1 - first) * forms[1][k]) / larger);
+        }
+        share = least >= best ? first : share;
+        best = fmax(least, best);
+    }
+    for (uint32_t k = 0; k < x->kind_count; k++)
+        out[k] = share * forms[0][k] + (1 - share) * forms[1][k];
+}
+
+/* Seconds that a stage takes for one layer of each kind, such that sums of them are at most what it takes. false:
+ * something is not known. */
+static bool step_of(const gsrt__ways *x, gsrt_phase phase, double rows, double sequences, double *out)
+{
+    double forms[2][GSRT__KINDS_MAX];
+    double host = gsrt_cost_host_s(&x->question, sequences) / x->s->layer_count;
+    for (uint32_t k = 0; k < x->kind_count; k++) {
+        gsrt_cost_layer layer = layer_of(x, k, phase, rows, sequences);
+        if (!layer.is_known)
+            return false;
+        forms[0][k] = layer.work_s + layer.exposed * layer.exchange_s;
+        forms[1][k] = layer.exchange_s + layer.exposed * layer.work_s;
+    }
+    blend(x, forms, out);
+    for (uint32_t k = 0; k < x->kind_count; k++)
+        out[k] += host;
+    return true;
+}
+
+static double rows_of_batch(double batch, uint32_t data)
+{
+    return ceil(batch / data) * data;
+}
+
+static gsrt_status room_for_way(gsrt__ways *x, gsrt__way **out)
+{
+    if (x->way_count == x->way_capacity) {
+        uint32_t capacity = x->way_capacity == 0 ? 64 : 2 * x->way_capacity;
+        gsrt__way *more = gsrt_arena_take(&x->s->scratch, capacity, sizeof *more);
+        if (more == NULL)
+            return GSRT_ENOMEM;
+        if (x->way_count > 0)
+            memcpy(more, x->ways, x->way_count * sizeof *more);
+        x->ways = more;
+        x->way_capacity = capacity;
+    }
+    gsrt__way *w = &x->ways[x->way_count];
+    w->prefill = gsrt_arena_take(&x->s->scratch, x->kind_count, sizeof(double));
+    w->decode = gsrt_arena_take(&x->s->scratch, (size_t)x->kind_count * x->batch_count, sizeof(double));
+    if (w->prefill == NULL || w->decode == NULL)
+        return GSRT_ENOMEM;
+    *out = w;
+    return GSRT_OK;
+}
+
+static void note_least(gsrt__ways *x, const double *step)
+{
+    for (uint32_t k = 0; k < x->kind_count; k++)
+        x->least[k] = fmin(x->least[k], step[k]);
+}
+
+/* Ask about the group that is set. Batches that are too small for its data width: never. */
+static gsrt_status add_way(gsrt__ways *x, uint32_t class, uint32_t entry, uint32_t data)
+{
+    gsrt__way *w;
+    double n = entry + 1, step[GSRT__KINDS_MAX];
+    gsrt_status status = room_for_way(x, &w);
+    if (status != GSRT_OK)
+        return status;
+    w->class = class;
+    w->entry = entry;
+    if (!step_of(x, GSRT_PHASE_PREFILL, x->request.prompt * data, data, step))
+        return GSRT_OK; /* what is not known is not proposed */
+    for (uint32_t k = 0; k < x->kind_count; k++)
+        w->prefill[k] = n * step[k] / (data * x->request.output);
+    for (uint32_t b = 0; b < x->batch_count; b++) {
+        double rows = rows_of_batch(x->batches[b], data);
+        if (!step_of(x, GSRT_PHASE_DECODE, rows, rows, step))
+            return GSRT_OK;
+        for (uint32_t k = 0; k < x->kind_count; k++)
+            w->decode[(size_t)b * x->kind_count + k] = x->batches[b] < data ? HUGE_VAL : n * step[k] / x->batches[b];
+    }
+    if (step_of(x, GSRT_PHASE_DECODE, 1, 1, step))
+        note_least(x, step);
+    x->way_count++;
+    return GSRT_OK;
+}
+
+static bool is_admitted(const gsrt__ways *x, uint32_t class, uint32_t algorithm)
+{
+    size_t at = ((size_t)x->numeric * x->s->class_count + class) * GSRT_ALGORITHM_COUNT + algorithm;
+    return x->s->admitted[at] == 1;
+}
+
+/* ---- one engine's seconds by category: no group of several classes takes less ---- */
+
+double *gsrt__category_at(const gsrt__ways *x, uint32_t class, uint32_t batch, uint32_t kind)
+{
+    return &x->categories[(((size_t) class * (x->batch_count + 1) + batch) * x->kind_count + kind) *
+                          GSRT__BOUND_CATEGORIES];
+}
+
+static gsrt_status find_categories(gsrt__ways *x)
+{
+    gsrt__search *s = x->s;
+    size_t count = (size_t)s->class_count * (x->batch_count + 1) * x->kind_count * GSRT__BOUND_CATEGORIES;
+    x->categories = gsrt_arena_take(&s->scratch, count, sizeof *x->categories);
+    if (x->categories == NULL)
+        return GSRT_ENOMEM;
+    for (uint32_t c = 0; c < s->class_count; c++)
+        for (uint32_t k = 0; x->is_usable[c] && k < x->kind_count; k++) {
+            const gsrt__layer_work *work = &s->numerics[x->numeric].layers[x->layer[k]];
+            for (uint32_t b = 0; b < x->batch_count; b++)
+                gsrt__bound_seconds(s, x->numeric, c, work, x->batches[b], gsrt__category_at(x, c, b, k));
+            gsrt__bound_seconds(s, x->numeric, c, work, 0, gsrt__category_at(x, c, x->batch_count, k));
+            for (uint32_t i = 0; i < GSRT__BOUND_CATEGORIES; i++)
+                gsrt__category_at(x, c, x->batch_count, k)[i] *= x->request.prompt / x->request.output;
+        }
+    return GSRT_OK;
+}
+
+/* ---- groups of one class ---- */
+
+/* Of the engine that is set, alone; most: how many engines there are. */
+static gsrt_status find_shared(gsrt__ways *x, double most, gsrt__shared_work *out)
+{
+    out->prefill = gsrt_arena_take(&x->s->scratch, x->kind_count, sizeof(double));
+    out->decode = gsrt_arena_take(&x->s->scratch, (size_t)x->kind_count * x->batch_count, sizeof(double));
+    out->prefill_apart = gsrt_arena_take(&x->s->scratch, x->kind_count, sizeof(double));
+    out->one = gsrt_arena_take(&x->s->scratch, x->kind_count, sizeof(double));
+    if (out->prefill == NULL || out->prefill_apart == NULL || out->decode == NULL || out->one == NULL)
+        return GSRT_ENOMEM;
+    for (uint32_t k = 0; k < x->kind_count; k++) {
+        gsrt_cost_layer layer = layer_of(x, k, GSRT_PHASE_PREFILL, x->request.prompt, 1);
+        out->prefill[k] = (layer.work_s - layer.fixed_s) / x->request.output;
+        layer = layer_of(x, k, GSRT_PHASE_PREFILL, x->request.prompt * most, most);
+        out->prefill_apart[k] = (layer.work_s - layer.fixed_s) / (most * x->request.output);
+        layer = layer_of(x, k, GSRT_PHASE_DECODE, 1, 1);
+        out->one[k] = layer.work_s - layer.fixed_s;
+        for (uint32_t b = 0; b < x->batch_count; b++) {
+            layer = layer_of(x, k, GSRT_PHASE_DECODE, x->batches[b], x->batches[b]);
+            out->decode[(size_t)b * x->kind_count + k] = (layer.work_s - layer.fixed_s) / x->batches[b];
+        }
+    }
+    return GSRT_OK;
+}
+
+/* Engine-seconds of a layer of each kind in such a group: exchanges, and what each member does, of the group that is
+ * set, a second of a step being `scale` engine-seconds of a token; and shared work, with `fuller` times its experts
+ * more. false: something is not known. */
+static bool wide_step(const gsrt__ways *x, gsrt_phase phase, double rows, double sequences, double scale, double fuller,
+                      const double *categories, const double *shared, double *out)
+{
+    double forms[2][GSRT__KINDS_MAX];
+    double host = scale * gsrt_cost_host_s(&x->question, sequences) / x->s->layer_count;
+    for (uint32_t k = 0; k < x->kind_count; k++) {
+        gsrt_cost_layer layer = layer_of(x, k, phase, rows, sequences);
+        double experts = categories[k * GSRT__BOUND_CATEGORIES + GSRT__BOUND_EXPERTS];
+        double work = shared[k] + scale * layer.fixed_s + fuller * experts;
+        if (!layer.is_known)
+            return false;
+        forms[0][k] = work + layer.exposed * scale * layer.exchange_s;
+        forms[1][k] = scale * layer.exchange_s + layer.exposed * work;
+    }
+    blend(x, forms, out);
+    for (uint32_t k = 0; k < x->kind_count; k++)
+        out[k] += host;
+    return true;
+}
+
+/* As many engine-seconds as every group that has at least the `n` engines of the one that is set: what they
+ * share is at least what one engine has to do, with experts apart as much as the fullest group does; n times the rest
+ * grows with n. */
+static gsrt_status add_wide(gsrt__ways *x, uint32_t class, uint32_t entry, const gsrt__shared_work *shared, uint32_t n,
+                            uint32_t data)
+{
+    bool is_apart = x->d->pools[0].stages[0].expert_width > 1;
+    double fuller = is_apart ? gsrt__assumed(GSRT__ASSUMPTION_EXPERT_IMBALANCE).value - 1 : 0;
+    gsrt__way *w;
+    gsrt_status status = room_for_way(x, &w);
+    if (status != GSRT_OK)
+        return status;
+    w->class = class;
+    w->entry = entry;
+    bool is_known = wide_step(x, GSRT_PHASE_PREFILL, x->request.prompt * data, data, n / (data * x->request.output),
+                              fuller, gsrt__category_at(x, class, x->batch_count, 0),
+                              data > 1 ? shared->prefill_apart : shared->prefill, w->prefill);
+    for (uint32_t b = 0; b < x->batch_count && is_known; b++) {
+        size_t at = (size_t)b * x->kind_count;
+        double rows = rows_of_batch(x->batches[b], data);
+        is_known = wide_step(x, GSRT_PHASE_DECODE, rows, rows, n / x->batches[b], fuller,
+                             gsrt__category_at(x, class, b, 0), &shared->decode[at], &w->decode[at]);
+    }
+    double step[GSRT__KINDS_MAX], one[GSRT__KINDS_MAX];
+    for (uint32_t k = 0; k < x->kind_count; k++)
+        one[k] = shared->one[k] / (double)(gsrt__wide_from(&x->s->classes[class], entry - GSRT__WIDTHS + 1) - 1);
+    if (is_known && wide_step(x, GSRT_PHASE_DECODE, 1, 1, 1, 0, gsrt__category_at(x, class, 0, 0), one, step))
+        note_least(x, step);
+    x->way_count += is_known ? 1 : 0;
+    return GSRT_OK;
+}
+
+/* The smallest of the wider groups of each kind; past the last kind: one more than all engines. */
+uint64_t gsrt__wide_from(const gsrt__engine_class *class, uint32_t wide)
+{
+    uint64_t place = class->levels[0] > GSRT__WIDTHS ? class->levels[0] : GSRT__WIDTHS, from = GSRT__WIDTHS + 1;
+    if (wide > 0)
+        from = (place << (wide - 1)) + 1;
+    return wide == GSRT__WIDES || from > class->total ? class->total + 1 : from;
+}
+
+/* All modes of groups of one width; of wide ones those that exchange least. */
+static gsrt_status find_width(gsrt__ways *x, uint32_t class, const gsrt__shared_work *shared, uint32_t entry,
+                              uint32_t width, uint32_t algorithm)
+{
+    gsrt_status status = GSRT_OK;
+    set_members(x, class, GSRT_NO_INDEX, width);
+    for (uint32_t data = 1; data <= width; data++)
+        for (uint32_t experts = 1; experts <= width && status == GSRT_OK; experts++) {
+            bool is_wide = entry >= GSRT__WIDTHS,
+                 is_least = (data == 1 || data == width) && (experts == 1 || experts == width);
+            if (width % data != 0 || width % experts != 0 || (experts > 1 && experts > x->s->expert_count) ||
+                (is_wide && !is_least))
+                continue;
+            set_group(x, data, experts, (gsrt_collective_algorithm)algorithm);
+            status = is_wide ? add_wide(x, class, entry, shared, width, data) : add_way(x, class, entry, data);
+        }
+    return status;
+}
+
+static gsrt_status find_group(gsrt__ways *x, uint32_t class, const gsrt__shared_work *shared, uint32_t algorithm)
+{
+    const gsrt__engine_class *c = &x->s->classes[class];
+    gsrt_status status = GSRT_OK;
+    for (uint32_t width = 2; width <= GSRT__WIDTHS && width <= c->total && status == GSRT_OK; width++)
+        status = find_width(x, class, shared, width - 1, width, algorithm);
+    for (uint32_t i = 0; i < GSRT__WIDES && status == GSRT_OK; i++)
+        if (gsrt__wide_from(c, i) < gsrt__wide_from(c, i + 1))
+            status = find_width(x, class, shared, GSRT__WIDTHS + i, (uint32_t)gsrt__wide_from(c, i), algorithm);
+    return status;
+}
+
+static gsrt_status find_ways(gsrt__ways *x)
+{
+    gsrt_status status = GSRT_OK;
+    for (uint32_t c = 0; c < x->s->class_count && status == GSRT_OK; c++) {
+        uint32_t before = x->way_count;
+        gsrt__shared_work shared = {0};
+        if (!x->is_usable[c])
+            continue;
+        set_members(x, c, GSRT_NO_INDEX, 1);
+        set_group(x, 1, 1, GSRT_ALGORITHM_NONE);
+        status = add_way(x, c, 0, 1);
+        x->is_usable[c] = x->way_count > before;
+        if (status == GSRT_OK && x->is_usable[c])
+            status = find_shared(x, (double)x->s->classes[c].total, &shared);
+        for (uint32_t a = GSRT_ALGORITHM_NONE + 1; a < GSRT_ALGORITHM_COUNT && x->is_usable[c]; a++)
+            if (is_admitted(x, c, a) && status == GSRT_OK)
+                status = find_group(x, c, &shared, a);
+    }
+    return status;
+}
+
+/* ---- groups of several classes ---- */
+
+static gsrt_status add_mixed(gsrt__ways *x, uint32_t span, uint32_t data)
+{
+    enum { ROWS = 1 << 30 };
+    if (x->mixed_count == x->mixed_capacity) {
+        uint32_t capacity = x->mixed_capacity == 0 ? 64 : 2 * x->mixed_capacity;
+        gsrt__mixed_way *more = gsrt_arena_take(&x->s->scratch, capacity, sizeof *more);
+        if (more == NULL)
+            return GSRT_ENOMEM;
+        if (x->mixed_count > 0)
+            memcpy(more, x->mixed, x->mixed_count * sizeof *more);
+        x->mixed = more;
+        x->mixed_capacity = capacity;
+    }
+    gsrt__mixed_way *m = &x->mixed[x->mixed_count];
+    double least[GSRT__KINDS_MAX];
+    *m = (gsrt__mixed_way){.span = span};
+    for (uint32_t k = 0; k < x->kind_count; k++) {
+        gsrt_cost_layer whole = layer_of(x, k, GSRT_PHASE_PREFILL, x->request.prompt * data, data);
+        gsrt_cost_layer few = layer_of(x, k, GSRT_PHASE_DECODE, data, data);
+        gsrt_cost_layer many = layer_of(x, k, GSRT_PHASE_DECODE, (double)ROWS * data, (double)ROWS * data);
+        if (!whole.is_known)
+            return GSRT_OK;
+        m->prefill[k] = whole.exposed * whole.exchange_s / (data * x->request.output);
+        m->row[k] = few.exposed * (many.exchange_s - few.exchange_s) / ((double)(ROWS - 1) * data);
+        m->first[k] = few.exposed * few.exchange_s - m->row[k] * data;
+        least[k] = few.exposed * layer_of(x, k, GSRT_PHASE_DECODE, 1, 1).exchange_s;
+    }
+    note_least(x, least);
+    x->mixed_count++;
+    return GSRT_OK;
+}
+
+static gsrt_status find_mixed_pair(gsrt__ways *x, uint32_t a, uint32_t b, uint32_t span)
+{
+    const gsrt__engine_class *classes = x->s->classes;
+    uint64_t place = classes[a].levels[0] > classes[b].levels[0] ? classes[a].levels[0] : classes[b].levels[0];
+    uint64_t each = gsrt__spans[span].each > 0 ? gsrt__spans[span].each : place;
+    each = each > classes[a].total ? classes[a].total : each;
+    each = each > classes[b].total ? classes[b].total : each;
+    gsrt_status status = GSRT_OK;
+    set_members(x, a, b, (uint32_t)each);
+    for (uint32_t algorithm = GSRT_ALGORITHM_NONE + 1; algorithm < GSRT_ALGORITHM_COUNT; algorithm++) {
+        uint32_t width = 2 * (uint32_t)each;
+        if (!is_admitted(x, a, algorithm) && !is_admitted(x, b, algorithm))
+            continue;
+        for (uint32_t data = 1; data <= width; data++)
+            for (uint32_t experts = 1; experts <= width && status == GSRT_OK; experts++) {
+                if (width % data != 0 || width % experts != 0 || (experts > 1 && experts > x->s->expert_count))
+                    continue;
+                set_group(x, data, experts, (gsrt_collective_algorithm)algorithm);
+                status = add_mixed(x, span, data);
+            }
+    }
+    return status;
+}
+
+static gsrt_status find_mixed(gsrt__ways *x)
+{
+    gsrt_status status = GSRT_OK;
+    uint64_t engines = 0;
+    for (uint32_t c = 0; c < x->s->class_count; c++)
+        engines += x->s->classes[c].total;
+    for (uint32_t a = 0; a < x->s->class_count; a++)
+        for (uint32_t b = a + 1; b < x->s->class_count; b++)
+            for (uint32_t span = 0; span < GSRT__SPANS && status == GSRT_OK; span++)
+                if (gsrt__spans[span].least <= engines && x->is_usable[a] && x->is_usable[b] &&
+                    gsrt__may_share(x->s, a, b))
+                    status = find_mixed_pair(x, a, b, span);
+    return status;
+}
+
+gsrt_status gsrt__ways_find(gsrt__search *s, uint32_t numeric, bool has_batches, gsrt__ways *out)
+{
+    gsrt__ways *x = out;
+    const gsrt_search_problem *q = s->problem;
+    *x = (gsrt__ways){.s = s, .numeric = numeric};
+    if (!find_kinds(x))
+        return GSRT_OK;
+    x->is_usable = gsrt_arena_take(&s->scratch, s->class_count, sizeof *x->is_usable);
+    x->d = gsrt_deployment_create(q->workload, 1);
+    if (x->is_usable == NULL || x->d == NULL || gsrt_deployment_add_stages(x->d, 0, 1) != GSRT_OK ||
+        gsrt_deployment_add_members(x->d, 0, 0, 2) != GSRT_OK)
+        return GSRT_ENOMEM;
+    memcpy(x->d->choices, s->numerics[numeric].choices, x->d->region_count * sizeof *x->d->choices);
+    x->d->context_max = s->context_max;
+    x->d->pools[0].phases = GSRT_PHASE_PREFILL | GSRT_PHASE_DECODE;
+    x->d->pools[0].replica_count = 1;
+    x->d->pools[0].stages[0].layer_last = s->layer_count - 1;
+    x->question = (gsrt_cost_question){.workload = q->workload,
+                                       .fleet = &s->fleet,
+                                       .deployment = x->d,
+                                       .demand = &q->demand,
+                                       .mode = q->mode,
+                                       .today = q->today,
+                                       .profile = s->profile,
+                                       .memo = s->memo,
+                                       .is_plain = true};
+    x->request = gsrt__request_of(&q->demand);
+    for (uint32_t c = 0; c < s->class_count; c++)
+        x->is_usable[c] = s->classes[c].barred == NULL && gsrt__incapable(s, c, numeric) == NULL;
+    for (uint32_t k = 0; k < x->kind_count; k++)
+        x->least[k] = HUGE_VAL;
+    find_memory(x);
+    if (has_batches)
+        find_batches(x);
+    gsrt_status status = find_categories(x);
+    status = status == GSRT_OK ? find_ways(x) : status;
+    return status == GSRT_OK ? find_mixed(x) : status;
+}
+
+void gsrt__ways_fini(gsrt__ways *x)
+{
+    x->d = gsrt_deployment_free(x->d);
+}
