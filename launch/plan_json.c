@@ -480,6 +480,8 @@ static void set_choice(const gsrt_planning *p, const gsrt_plan_fallbacks *fallba
     gsrt_tree_set(t, "proofs", proofs_json(p));
     gsrt_tree_set(t, "debt", debt_json(p));
     gsrt_tree_set(t, "fallbacks", fallbacks_json(fallbacks));
+    if (fallbacks->left_out > 0)
+        gsrt_tree_u64(t, "fallbacks_left_out", fallbacks->left_out);
     gsrt_status status = gsrt_planning_executable(p, &missing);
     gsrt_tree_bool(t, "executable", status == GSRT_OK);
     gsrt_tree_text(t, "missing", status == GSRT_OK ? NULL : missing.text);

@@ -223,6 +223,9 @@ static void put_fallbacks(page *p)
             put(p, "  %s: NOT protected: %s\n", text_at(f, "without", "?"), text_at(f, "why", "?"));
     }
     put_rest(p, list);
+    json_int_t left_out = json_integer_value(json_object_get(p->plan, "fallbacks_left_out"));
+    if (left_out > 0)
+        put(p, "  %" JSON_INTEGER_FORMAT " more that can be lost were not planned for\n", left_out);
 }
 
 static void put_rejected(page *p)
