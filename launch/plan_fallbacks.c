@@ -65,6 +65,33 @@ static gsrt_status judge(const gsrt_planning *p, const gsrt_deployment *deployme
     return GSRT_OK;
 }
 
+/* ---- what evidence admits ---- */
+
+/* What a violation that is seen in use leads to: nothing that rests on evidence (a watch, docs/scenario.md). */
+static gsrt_status without_evidence(const gsrt_planning *p, gsrt_plan_fallbacks *all)
+{
+    gsrt_deployment *left = gsrt_deployment_copy(p->choice);
+    gsrt_verdict verdict;
+    uint32_t count = 0;
+    if (left == NULL)
+        return GSRT_ENOMEM;
+    const gsrt_search_problem *q = &p->problem;
+    gsrt_status status = gsrt_contract_disable(q->contract, q->workload, q->fleet, left, NULL, 0, &verdict, &count);
+    if (status == GSRT_OK) {
+        gsrt_plan_fallback *f = count == 0 ? NULL : add(all);
+        if (f != NULL) {
+            (void)snprintf(f->domain, sizeof f->domain, "what rests on evidence");
+            f->way = "as given";
+            status = judge(p, left, f);
+        }
+        if (f != NULL && status == GSRT_OK)
+            status = keep_words(p, left, f);
+        gsrt_verdict_fini(&verdict);
+    }
+    (void)gsrt_deployment_free(left);
+    return status;
+}
+
 /* ---- ranks ---- */
 
 static gsrt_status without_rank(const gsrt_planning *p, const gsrt_plan *plan, uint32_t lost, gsrt_plan_fallback *f)
@@ -226,6 +253,9 @@ gsrt_status gsrt_plan_fallbacks_find(const gsrt_planning *planning, gsrt_plan_fa
     *out = (gsrt_plan_fallbacks){.items = calloc(GSRT_PLAN_FALLBACKS_MAX, sizeof *out->items)};
     if (out->items == NULL)
         return GSRT_ENOMEM;
+    gsrt_status status = without_evidence(planning, out);
+    if (status != GSRT_OK)
+        return status;
     return planning->is_of_ranks ? find_ranks(planning, out) : find_domains(planning, out);
 }
 

@@ -1,4 +1,5 @@
-/* What becomes of a plan when one failure domain is lost, found and checked before anything fails.
+/* What becomes of a plan when one failure domain is lost, found and checked before anything fails. The first is the loss
+ * of trust: what evidence admitted is violated in use, and regions are computed as given.
  *
  * The ranks of a job: each rank; the plan that the runtime falls back to by itself (placement/fallback.h). An
  * inventory: each place that holds engines of the plan, each of its engines and what joins them; planned anew on what
@@ -11,8 +12,8 @@
 #include "launch/planning.h"
 
 typedef struct gsrt_plan_fallback {
-    char domain[160]; /* "rank1"; "rack: one of 2"; */
-    const char *way;  /* "spare", "reshaped", "planned anew"; NULL: there is none */
+    char domain[160]; /* "rank1"; "rack: one of 2"; "what rests on evidence" */
+    const char *way;  /* "spare", "reshaped", "planned anew", "as given"; NULL: there is none */
     bool is_protected;
     char why[240];           /* why not */
     char *words;             /* the plan; owned; NULL: none */

@@ -140,6 +140,10 @@ def main():
         # what is measured admits layers 1 and 2, and nothing else; under a bitwise contract not even that
         call([os.path.join(BUILD, "gsrt"), "plan", path, "--validate", "-q", "-o", place("planned")])
         evidence = ["--set", "evidence=" + place("planned/evidence.json")]
+        # before anything fails: regions as given fit, too
+        trust = read(place("planned"), "plan.json")["fallbacks"][0]
+        if trust["without"] != "what rests on evidence" or not trust["protected"] or trust["way"] != "as given":
+            fail("no fallback for a violation:", trust)
         strict = [*evidence, "--set", "contract=bitwise"]
         kinds = check_strict(call([os.path.join(BUILD, "gsrt"), "plan", path, "--json", *strict]))
         call(launch(2, path, "-o", place("given"), *strict))
