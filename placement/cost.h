@@ -153,9 +153,10 @@ typedef struct gsrt_cost_layer {
     bool is_known;
 } gsrt_cost_layer;
 
-/* A step of the stage takes at least the larger of sum(work_s) + exposed * sum(exchange_s) and sum(exchange_s) +
- * exposed * sum(work_s) over its layers: what a bound adds up. question: is_plain, with a profile. rows, sequences,
- * context: of the step, as in a prediction. */
+/* Parts of a batch are not rounded up here, so that times over rows fall as rows grow. A step of the stage takes at
+ * least the larger of sum(work_s) + exposed * sum(exchange_s) and sum(exchange_s) + exposed * sum(work_s) over its
+ * layers: what a bound adds up. question: is_plain, with a profile. rows, sequences, context: of the step, as in a
+ * prediction. */
 gsrt_cost_layer gsrt_cost_layer_of(const gsrt_cost_question *question, uint32_t region, gsrt_phase phase, double rows,
                                    double sequences, double context);
 /* The host's work that a step of so many sequences waits for besides, s. */

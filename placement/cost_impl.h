@@ -142,6 +142,7 @@ typedef struct gsrt__walk {
     const gsrt_workload *workload;
     const gsrt_fleet *fleet;
     const gsrt_deployment *deployment;
+    bool is_smooth;       /* parts of a batch are not rounded up: times are at most the model's */
     gsrt_derivation *why; /* NULL: nothing is recorded */
     gsrt_arena *spreads;  /* NULL: no intervals */
     gsrt_status status;   /* the first failure; everything goes on, unused */

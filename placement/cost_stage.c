@@ -122,6 +122,13 @@ static double touched(double experts, double count, double chosen, double rows)
     return experts * (1 - gsrt__power(1 - chosen / count, (uint64_t)ceil(rows)));
 }
 
+/* Of a step's rows, those of one data group. */
+static double group_rows(const gsrt__walk *walk, const gsrt__cut *cut, double rows)
+{
+    double groups = cut->stage->data_width > 1 ? cut->stage->data_width : 1;
+    return walk->is_smooth ? rows / groups : ceil(rows / groups);
+}
+
 static void add_matrices(const gsrt__walk *walk, const gsrt__cut *cut, const gsrt__piece *piece,
                          const gsrt_region_choice *choice, const gsrt__step *step, work *sum)
 {
@@ -129,8 +136,8 @@ static void add_matrices(const gsrt__walk *walk, const gsrt__cut *cut, const gsr
     double own_rows = gsrt__rows_of(walk->workload, cut, piece), count = piece->matrix_count;
     double row_bytes = gsrt__row_bytes(piece, choice), activation = activation_bytes(choice);
     double rows = piece->class == GSRT__WORK_LOGITS ? step->sequences : step->rows;
-    if (piece->is_attention && stage->data_width > 1)
-        rows = ceil(rows / stage->data_width);
+    if (piece->is_attention)
+        rows = group_rows(walk, cut, rows);
     switch (piece->class) {
     case GSRT__WORK_LOOKUP: sum->stream_bytes += rows * (row_bytes + piece->columns * activation); return;
     case GSRT__WORK_EXPERT: {
@@ -155,7 +162,7 @@ static void add_attention(const gsrt__walk *walk, const gsrt__cut *cut, const gs
                           const gsrt_region_choice *choice, const gsrt__step *step, work *sum)
 {
     const gsrt_state *state = &walk->workload->states[kind->state];
-    double rows = cut->stage->data_width > 1 ? ceil(step->rows / cut->stage->data_width) : step->rows;
+    double rows = group_rows(walk, cut, step->rows);
     double context = state->window > 0 && state->window < step->context ? state->window : step->context;
     double heads = gsrt__units_of(cut, kind->head_count, cut->tensor_width, 0);
     double position = gsrt__position_bytes(walk->workload, cut, kind, choice);
@@ -467,7 +474,8 @@ gsrt_cost_layer gsrt_cost_layer_of(const gsrt_cost_question *question, uint32_t 
                        .profile = question->profile,
                        .workload = question->workload,
                        .fleet = question->fleet,
-                       .deployment = question->deployment};
+                       .deployment = question->deployment,
+                       .is_smooth = true};
     const gsrt__step step = {.phase = phase, .rows = rows, .sequences = sequences, .context = context};
     const gsrt_deployment_pool *pool = &question->deployment->pools[0];
     const gsrt_deployment_stage *s = &pool->stages[0];

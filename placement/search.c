@@ -120,12 +120,13 @@ static gsrt_status unsupported(const gsrt__search *s, const char *name, gsrt_dia
                          s->layer_count);
 }
 
-/* Where the policy found nothing: from what only exceeds limits; else by dynamic programming; through a small instance.
- */
+/* Where the policy found nothing: from what only exceeds limits; else by dynamic programming; through a small instance,
+ * which has most of the budget then, because whoever went through all of it from the start would have found a plan. */
 static void find_any(gsrt__search *s, const policy *chosen)
 {
+    uint64_t budget = s->options->budget;
     gsrt__sketch *from = gsrt__sketch_room(s);
-    s->budget_now = s->options->budget / 4 * 3;
+    s->budget_now = s->is_small ? budget / 8 : budget / 4 * 3;
     if (from != NULL && s->has_near) {
         gsrt__judgement j = s->near_judgement;
         gsrt__sketch_copy(from, &s->near);
@@ -133,20 +134,19 @@ static void find_any(gsrt__search *s, const policy *chosen)
     }
     if (!s->has_best && s->has_near)
         gsrt__climb_rivals(s, GSRT_REASON_LIMIT);
-    if (!s->has_near && s->is_small && s->status == GSRT_OK)
-        gsrt__search_any(s);
-    s->budget_now = s->options->budget;
+    s->budget_now = s->is_small ? budget / 4 : budget;
     if (!s->has_best && chosen->run == gsrt__search_greedy && s->status == GSRT_OK)
         gsrt__search_dp(s);
     if (!s->has_best && s->is_small && s->status == GSRT_OK)
-        gsrt__search_any(s);
+        gsrt__search_any(s, budget);
 }
 
 static gsrt_status run(gsrt__search *s, const policy *chosen, gsrt_search_result *result)
 {
     uint64_t budget = s->options->budget;
-    s->budget_now = chosen->is_for_small ? budget : budget / 2; /* what the contract refuses is considered in there */
+    s->budget_now = budget / 2; /* what the contract refuses is considered in there */
     gsrt_status status = prepare(s);
+    s->budget_now = chosen->is_for_small ? budget : s->is_small ? budget / 16 : budget / 2;
     if (status == GSRT_OK && chosen->is_for_small && !s->is_small)
         status = unsupported(s, chosen->name, s->diag);
     if (status == GSRT_OK) {

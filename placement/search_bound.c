@@ -10,7 +10,6 @@
  */
 #include "placement/search_impl.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -263,7 +262,7 @@ static bound per_token_bound(gsrt__search *s, uint32_t numeric, work_times *time
     times_of(s, numeric, batch_at_most(s, &s->numerics[numeric]), 1, prompts_per_token(demand), times);
     double rate = rate_at_most(s, times, weight), stages;
     *status = gsrt__bound_by_stages(s, numeric, weight, &stages);
-    if (stages < rate)
+    if (stages > 0 && stages < rate)
         return (bound){1 / stages, by_stages};
     return (bound){rate > 0 ? 1 / rate : 0,
                    is_cost ? "the engine that does most for its price, always busy, no time for links"

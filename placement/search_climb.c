@@ -102,9 +102,12 @@ static bool set_power(gsrt__search *s, gsrt__sketch_pool *pool, double factor)
 
 bool gsrt__set_mode(const gsrt__search *s, gsrt__sketch_pool *pool, gsrt__mode mode)
 {
-    bool is_changed = false;
+    bool is_changed = false, divides = mode == GSRT__MODE_DATA || mode == GSRT__MODE_DATA_EXPERT;
     if (mode != GSRT__MODE_TENSOR && (s->expert_count == 0 || s->problem->is_for_execution))
         return false;
+    for (uint32_t i = 1; divides && i < pool->stage_count; i++) /* all stages divide a batch alike */
+        if (gsrt__stage_width(&pool->stages[i]) != gsrt__stage_width(&pool->stages[0]))
+            return false;
     for (uint32_t i = 0; i < pool->stage_count; i++) {
         gsrt__sketch_stage *stage = &pool->stages[i];
         uint32_t width = gsrt__stage_width(stage), groups = width, most = s->expert_count > 0 ? s->expert_count : 1;

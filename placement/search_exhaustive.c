@@ -179,9 +179,10 @@ void gsrt__search_exhaustive(gsrt__search *s)
     walk_all(s, false, false);
 }
 
-void gsrt__search_any(gsrt__search *s)
+void gsrt__search_any(gsrt__search *s, uint64_t budget)
 {
     walk_all(s, true, true);
+    s->budget_now = budget;
     if (!s->has_best && s->status == GSRT_OK)
         walk_all(s, false, true);
 }

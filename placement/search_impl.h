@@ -4,9 +4,11 @@
  *     search_space   what a candidate is: classes of engines, numeric choices, sketches; a sketch becomes a deployment
  *     search_judge   is a candidate feasible, and how good is it
  *     search_rivals  who was rejected, and why
- *     search_work    what layers amount to; search_bound: what no deployment can exceed; search_stages: nor any stages,
- * in whatever way (search_ways) engines share one search_shape   replicas of one class, their batches, and what several
- * pools make together search_greedy, search_dp, search_local, search_exhaustive, search_milp: the policies
+ *     search_work    what layers amount to
+ *     search_bound   what no deployment can exceed
+ *     search_stages  nor any stages, in whatever of the ways (search_ways) engines share one
+ *     search_shape   replicas of one class, their batches, and what several pools make together
+ *     search_greedy, search_dp, search_local, search_exhaustive, search_milp: the policies
  */
 #ifndef GSRT_PLACEMENT_SEARCH_IMPL_H
 #define GSRT_PLACEMENT_SEARCH_IMPL_H
@@ -359,8 +361,8 @@ void gsrt__search_greedy(gsrt__search *s);
 void gsrt__search_dp(gsrt__search *s);
 void gsrt__search_local(gsrt__search *s);
 void gsrt__search_exhaustive(gsrt__search *s);
-/* Anything feasible at all, of a small instance. */
-void gsrt__search_any(gsrt__search *s);
+/* Anything feasible at all, of a small instance: first with what budget_now leaves, then all of it up to `budget`. */
+void gsrt__search_any(gsrt__search *s, uint64_t budget);
 void gsrt__search_milp(gsrt__search *s);
 
 /* ---- search_rivals.c ---- */

@@ -10,7 +10,6 @@
  */
 #include "placement/search_ways.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -26,15 +25,15 @@ typedef struct entry {
     double earned, least, most;
 } entry;
 
-enum { ENTRIES_MAX = GSRT__ENTRIES + GSRT__SPANS };
+enum { MIXED = GSRT__ENTRIES, ENTRIES_MAX };
 
 /* What stages can earn with batches up to one: of pools of one kind. */
 typedef struct table {
-    entry *entries;   /* [class][ENTRIES_MAX] */
-    double batch;     /* sequences of a step */
-    double worth;     /* of a token in such pools */
-    double per_byte;  /* value of layers over the bytes that a batch keeps for them, at most */
-    double rate_most; /* value a second of a stage, at most */
+    entry *entries;            /* [class][ENTRIES_MAX] */
+    double batch, batch_least; /* sequences of a step: from, to */
+    double worth;              /* of a token in such pools */
+    double per_byte;           /* value of layers over the bytes that a batch keeps for them, at most */
+    double rate_most;          /* value a second of a stage, at most */
 } table;
 
 static bool is_per_price(const gsrt__ways *x)
@@ -87,48 +86,16 @@ static double earned_by_work(const gsrt__ways *x, uint32_t class, uint32_t refer
     return most;
 }
 
-/* In a group of several classes: `own` of this engine, `least` of any other, exchanges taken off. */
-static double earned_mixed(const gsrt__ways *x, uint32_t span, uint32_t batch, const double *prefill,
-                           const double *decode, double own, double least)
+/* Groups of several classes: their exchanges are left out. batch: index; past the last: prompts only. */
+static entry mixed_entry(const gsrt__ways *x, uint32_t class, uint32_t reference, uint32_t batch, const double *prefill,
+                         const double *decode)
 {
-    double most = 0, sum = own + (gsrt__spans[span].least - 1) * least;
-    for (uint32_t i = 0; i < x->mixed_count; i++) {
-        const gsrt__mixed_way *m = &x->mixed[i];
-        double ratio = HUGE_VAL; /* of exchanges and price */
-        for (uint32_t k = 0; k < x->kind_count && m->span == span; k++) {
-            double price = (prefill != NULL ? prefill[k] : 0) + (decode != NULL ? decode[k] : 0);
-            double seconds = prefill != NULL ? m->prefill[k] : 0;
-            if (decode != NULL)
-                seconds += m->first[k] / x->batches[batch] + m->row[k];
-            if (price > 0 && seconds < ratio * price)
-                ratio = seconds / price;
-        }
-        if (m->span == span && own / (1 + sum * ratio) > most)
-            most = own / (1 + sum * ratio);
-    }
-    return most;
-}
-
-/* Groups of several classes. batch: index; past the last: prompts only. out [SPANS]. */
-static void mixed_entries(const gsrt__ways *x, uint32_t class, uint32_t reference, uint32_t batch,
-                          const double *prefill, const double *decode, entry *out)
-{
-    double own = 0, least = HUGE_VAL, engines = 0;
-    for (uint32_t c = 0; c < x->s->class_count; c++) {
+    double by_decode = earned_by_work(x, class, reference, batch, decode), engines = 0;
+    double by_prefill = earned_by_work(x, class, reference, x->batch_count, prefill);
+    for (uint32_t c = 0; c < x->s->class_count; c++)
         engines += (double)x->s->classes[c].total;
-        if (!x->is_usable[c])
-            continue;
-        double by_decode = earned_by_work(x, c, reference, batch, decode);
-        double by_prefill = earned_by_work(x, c, reference, x->batch_count, prefill);
-        double earned = by_decode > by_prefill ? by_decode : by_prefill;
-        least = earned < least ? earned : least;
-        own = c == class ? earned : own;
-    }
-    for (uint32_t i = 0; i < GSRT__SPANS; i++) {
-        out[i].earned = x->mixed_count > 0 ? earned_mixed(x, i, batch, prefill, decode, own, least) : 0;
-        out[i].least = gsrt__spans[i].least;
-        out[i].most = gsrt__spans[i].next > 0 ? gsrt__spans[i].next - 1 : engines;
-    }
+    return (entry){
+        .earned = by_decode > by_prefill ? by_decode : by_prefill, .least = 2, .most = engines > 2 ? engines : 2};
 }
 
 /* All ways of a class to decode in batches up to x->batches[batch], with prefills between or without (NULL). */
@@ -151,7 +118,8 @@ static void entries_of(const gsrt__ways *x, uint32_t class, uint32_t reference, 
         double earned = most_per_second(x, prefill, decode, w->prefill, seconds);
         out[w->entry].earned = earned > out[w->entry].earned ? earned : out[w->entry].earned;
     }
-    mixed_entries(x, class, reference, batch, prefill, decode, &out[GSRT__ENTRIES]);
+    if (gsrt__is_mixed(x, class))
+        out[MIXED] = mixed_entry(x, class, reference, batch, prefill, decode);
 }
 
 static void fill_table(const gsrt__ways *x, uint32_t reference, uint32_t batch, const double *prefill,
@@ -159,6 +127,7 @@ static void fill_table(const gsrt__ways *x, uint32_t reference, uint32_t batch, 
 {
     const gsrt__numeric *n = &x->s->numerics[x->numeric];
     out->batch = x->batches[batch];
+    out->batch_least = batch == 0 ? 1 : x->batches[batch - 1] + 1;
     out->worth = out->per_byte = out->rate_most = 0;
     for (uint32_t k = 0; k < x->kind_count; k++) {
         const gsrt__layer_work *layer = &n->layers[x->layer[k]];
@@ -178,6 +147,8 @@ static void fill_table(const gsrt__ways *x, uint32_t reference, uint32_t batch, 
     }
 }
 
+#define R_STEP 1.02 /* an r stands for all down to the next */
+
 /* What an engine of a class earns at most, where a replica of S stages of batches b makes R = r * S * b tokens a
  * second: its work and its memory's part of the KV limit what its stage is worth, and stages are worth r * b * worth on
  * average, which `turn` (any number up to 1) makes a price for having a stage. */
@@ -186,10 +157,11 @@ static double most_of(const table *t, uint32_t class, double capacity, double r,
     double most = 0;
     for (uint32_t i = 0; i < ENTRIES_MAX; i++) {
         const entry *e = &t->entries[(size_t) class * ENTRIES_MAX + i];
-        bool is_mixed = i >= GSRT__ENTRIES;
+        bool is_mixed = i == MIXED;
         double kept = is_mixed ? HUGE_VAL : r * capacity * t->per_byte;
         double own = e->earned < kept ? e->earned : kept;
-        double value = (1 - turn) * own + turn * r * t->batch * t->worth / (turn > 0 ? e->least : e->most);
+        double average = turn > 0 ? r * t->batch / e->least : r / R_STEP * t->batch_least / e->most;
+        double value = (1 - turn) * own + turn * average * t->worth;
         if (e->earned > 0 && value > most)
             most = value;
     }
@@ -235,14 +207,15 @@ static double best_turn(const gsrt__ways *x, const table *t, double r, const dou
  */
 static bool raise_to(const gsrt__ways *x, const table *t, const double *weight, double most, double *least, double *out)
 {
-    static const double ratio = 1.02;
-    double turn = 0, r = t->worth > 0 ? t->rate_most / (t->batch * t->worth) : 0;
-    for (uint32_t steps = 0; r > 0 && steps < 1000; steps++, r /= ratio) { /* r stands for all down to the next */
-        double sum = best_turn(x, t, r, least, weight, out, &turn);
+    enum { STEPS = 1200 };
+    double turn = 0, r = t->worth > 0 ? t->rate_most / (t->batch_least * t->worth) : 0, sum = 0;
+    for (uint32_t steps = 0; r > 0; steps++, r /= R_STEP) {
+        bool is_last = steps == STEPS; /* a turn of 1 holds for all smaller ones at once */
+        sum = is_last ? at_turn(x, t, r, 1, least, weight, out) : best_turn(x, t, r, least, weight, out, &turn);
         memcpy(least, out, x->s->class_count * sizeof *least);
         if (sum >= most)
             return false;
-        if (at_turn(x, t, r, 0, least, weight, out) <= sum)
+        if (is_last || at_turn(x, t, r, 0, least, weight, out) <= sum)
             break; /* smaller ones earn less */
     }
     return true;
@@ -261,11 +234,8 @@ static double earned_at(const gsrt__ways *x, const prices *y, uint32_t reference
         least[w->class] = one > least[w->class] ? one : least[w->class];
     }
     for (uint32_t c = 0; c < count; c++) {
-        entry mixed[GSRT__SPANS] = {{0}};
-        if (x->is_usable[c])
-            mixed_entries(x, c, reference, x->batch_count, y->prefill, NULL, mixed);
-        for (uint32_t i = 0; i < GSRT__SPANS; i++)
-            least[c] = mixed[i].earned > least[c] ? mixed[i].earned : least[c];
+        if (x->is_usable[c] && gsrt__is_mixed(x, c))
+            least[c] = fmax(least[c], mixed_entry(x, c, reference, x->batch_count, y->prefill, NULL).earned);
     }
     for (uint32_t b = x->batch_count; b-- > 0;)
         for (int apart = 0; apart < 2; apart++) {

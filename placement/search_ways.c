@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-const gsrt__span gsrt__spans[GSRT__SPANS] = {{2, 4, 1}, {4, 8, 4}, {8, 16, 8}, {16, 0, 0}};
-
 /* ---- what is looked at ---- */
 
 static bool find_kinds(gsrt__ways *x)
@@ -27,8 +25,10 @@ static bool find_kinds(gsrt__ways *x)
                 break;
             k++;
         }
-        if (k == GSRT__KINDS_MAX)
+        if (k == GSRT__KINDS_MAX) {
+            x->kind_count = 0;
             return false;
+        }
         if (k == x->kind_count) {
             x->region[k] = region;
             x->layer[k] = l;
@@ -47,15 +47,17 @@ static void find_memory(gsrt__ways *x)
     }
 }
 
-/* Up to what sixteen engines keep, and then the largest there is. */
+/* Up to what all engines of a class keep, and then the largest there is. */
 static void find_batches(gsrt__ways *x)
 {
+    static const double growth = 1.1;
     double largest = x->s->is_small ? GSRT__BATCH_SMALL_MAX : GSRT__BATCH_MAX, most = 1, at = 1;
     for (uint32_t c = 0; c < x->s->class_count; c++)
-        most = fmax(most, x->s->classes[c].capacity * 2 * GSRT__WIDTHS / fmax(1, x->state_bytes));
-    while (x->batch_count < GSRT__BATCHES_MAX - 1 && at < most && at < largest) {
+        most = fmax(most, x->s->classes[c].capacity * (double)x->s->classes[c].total / fmax(1, x->state_bytes));
+    while (at < most && at < largest) {
+        assert(x->batch_count < GSRT__BATCHES_MAX - 1); /* 1.1 to the power of them is more than GSRT__BATCH_MAX */
         x->batches[x->batch_count++] = at;
-        at = fmax(at + 1, floor(at * 1.15));
+        at = fmax(at + 1, floor(at * growth));
     }
     x->batches[x->batch_count++] = largest;
 }
@@ -71,17 +73,13 @@ static void set_group(gsrt__ways *x, uint32_t data, uint32_t experts, gsrt_colle
     stage->overlaps = algorithm != GSRT_ALGORITHM_NONE;
 }
 
-static void set_members(gsrt__ways *x, uint32_t class, uint32_t other, uint32_t each)
+static void set_members(gsrt__ways *x, uint32_t class, uint32_t width)
 {
-    gsrt_deployment_stage *stage = &x->d->pools[0].stages[0];
-    const uint32_t classes[2] = {class, other};
-    stage->member_count = other == GSRT_NO_INDEX ? 1 : 2;
-    for (uint32_t m = 0; m < stage->member_count; m++)
-        stage->members[m] = (gsrt_deployment_members){.part = x->s->classes[classes[m]].part,
-                                                      .instance_count = each,
-                                                      .block_replicas = 1,
-                                                      .block_stride = each,
-                                                      .share = 1};
+    x->d->pools[0].stages[0].members[0] = (gsrt_deployment_members){.part = x->s->classes[class].part,
+                                                                    .instance_count = width,
+                                                                    .block_replicas = 1,
+                                                                    .block_stride = width,
+                                                                    .share = 1};
 }
 
 /* rows: of all data groups. */
@@ -131,11 +129,6 @@ static bool step_of(const gsrt__ways *x, gsrt_phase phase, double rows, double s
     return true;
 }
 
-static double rows_of_batch(double batch, uint32_t data)
-{
-    return ceil(batch / data) * data;
-}
-
 static gsrt_status room_for_way(gsrt__ways *x, gsrt__way **out)
 {
     if (x->way_count == x->way_capacity) {
@@ -178,8 +171,7 @@ static gsrt_status add_way(gsrt__ways *x, uint32_t class, uint32_t entry, uint32
     for (uint32_t k = 0; k < x->kind_count; k++)
         w->prefill[k] = n * step[k] / (data * x->request.output);
     for (uint32_t b = 0; b < x->batch_count; b++) {
-        double rows = rows_of_batch(x->batches[b], data);
-        if (!step_of(x, GSRT_PHASE_DECODE, rows, rows, step))
+        if (!step_of(x, GSRT_PHASE_DECODE, x->batches[b], x->batches[b], step))
             return GSRT_OK;
         for (uint32_t k = 0; k < x->kind_count; k++)
             w->decode[(size_t)b * x->kind_count + k] = x->batches[b] < data ? HUGE_VAL : n * step[k] / x->batches[b];
@@ -241,6 +233,8 @@ static gsrt_status find_shared(gsrt__ways *x, double most, gsrt__shared_work *ou
         out->prefill_apart[k] = (layer.work_s - layer.fixed_s) / (most * x->request.output);
         layer = layer_of(x, k, GSRT_PHASE_DECODE, 1, 1);
         out->one[k] = layer.work_s - layer.fixed_s;
+        x->shared_least[k] = fmin(x->shared_least[k], out->one[k]);
+        x->fixed_least[k] = fmin(x->fixed_least[k], layer.fixed_s);
         for (uint32_t b = 0; b < x->batch_count; b++) {
             layer = layer_of(x, k, GSRT_PHASE_DECODE, x->batches[b], x->batches[b]);
             out->decode[(size_t)b * x->kind_count + k] = (layer.work_s - layer.fixed_s) / x->batches[b];
@@ -291,14 +285,13 @@ static gsrt_status add_wide(gsrt__ways *x, uint32_t class, uint32_t entry, const
                               data > 1 ? shared->prefill_apart : shared->prefill, w->prefill);
     for (uint32_t b = 0; b < x->batch_count && is_known; b++) {
         size_t at = (size_t)b * x->kind_count;
-        double rows = rows_of_batch(x->batches[b], data);
-        is_known = wide_step(x, GSRT_PHASE_DECODE, rows, rows, n / x->batches[b], fuller,
+        is_known = wide_step(x, GSRT_PHASE_DECODE, x->batches[b], x->batches[b], n / x->batches[b], fuller,
                              gsrt__category_at(x, class, b, 0), &shared->decode[at], &w->decode[at]);
     }
     double step[GSRT__KINDS_MAX], one[GSRT__KINDS_MAX];
     for (uint32_t k = 0; k < x->kind_count; k++)
         one[k] = shared->one[k] / (double)(gsrt__wide_from(&x->s->classes[class], entry - GSRT__WIDTHS + 1) - 1);
-    if (is_known && wide_step(x, GSRT_PHASE_DECODE, 1, 1, 1, 0, gsrt__category_at(x, class, 0, 0), one, step))
+    if (is_known && wide_step(x, GSRT_PHASE_DECODE, 0, 1, 1, 0, gsrt__category_at(x, class, 0, 0), one, step))
         note_least(x, step);
     x->way_count += is_known ? 1 : 0;
     return GSRT_OK;
@@ -313,22 +306,36 @@ uint64_t gsrt__wide_from(const gsrt__engine_class *class, uint32_t wide)
     return wide == GSRT__WIDES || from > class->total ? class->total + 1 : from;
 }
 
-/* All modes of groups of one width; of wide ones those that exchange least. */
-static gsrt_status find_width(gsrt__ways *x, uint32_t class, const gsrt__shared_work *shared, uint32_t entry,
-                              uint32_t width, uint32_t algorithm)
+/* All modes of groups of one width. */
+static gsrt_status find_width(gsrt__ways *x, uint32_t class, uint32_t width, uint32_t algorithm)
 {
     gsrt_status status = GSRT_OK;
-    set_members(x, class, GSRT_NO_INDEX, width);
+    set_members(x, class, width);
     for (uint32_t data = 1; data <= width; data++)
         for (uint32_t experts = 1; experts <= width && status == GSRT_OK; experts++) {
-            bool is_wide = entry >= GSRT__WIDTHS,
-                 is_least = (data == 1 || data == width) && (experts == 1 || experts == width);
-            if (width % data != 0 || width % experts != 0 || (experts > 1 && experts > x->s->expert_count) ||
-                (is_wide && !is_least))
+            if (width % data != 0 || width % experts != 0 || (experts > 1 && experts > x->s->expert_count))
                 continue;
             set_group(x, data, experts, (gsrt_collective_algorithm)algorithm);
-            status = is_wide ? add_wide(x, class, entry, shared, width, data) : add_way(x, class, entry, data);
+            status = add_way(x, class, width - 1, data);
         }
+    return status;
+}
+
+/* Of wide ones those modes that exchange least: data or experts on all members, or on none. There may be fewer experts
+ * than members: only what is exchanged, and what each member does by itself, is asked for. */
+static gsrt_status find_wide(gsrt__ways *x, uint32_t class, const gsrt__shared_work *shared, uint32_t wide,
+                             uint32_t algorithm)
+{
+    uint32_t width = (uint32_t)gsrt__wide_from(&x->s->classes[class], wide);
+    gsrt_status status = GSRT_OK;
+    set_members(x, class, width);
+    for (uint32_t mode = 0; mode < 4 && status == GSRT_OK; mode++) {
+        uint32_t data = (mode & 1) != 0 ? width : 1, experts = (mode & 2) != 0 ? width : 1;
+        if (experts > 1 && x->s->expert_count == 0)
+            continue;
+        set_group(x, data, experts, (gsrt_collective_algorithm)algorithm);
+        status = add_wide(x, class, GSRT__WIDTHS + wide, shared, width, data);
+    }
     return status;
 }
 
@@ -337,10 +344,10 @@ static gsrt_status find_group(gsrt__ways *x, uint32_t class, const gsrt__shared_
     const gsrt__engine_class *c = &x->s->classes[class];
     gsrt_status status = GSRT_OK;
     for (uint32_t width = 2; width <= GSRT__WIDTHS && width <= c->total && status == GSRT_OK; width++)
-        status = find_width(x, class, shared, width - 1, width, algorithm);
+        status = find_width(x, class, width, algorithm);
     for (uint32_t i = 0; i < GSRT__WIDES && status == GSRT_OK; i++)
         if (gsrt__wide_from(c, i) < gsrt__wide_from(c, i + 1))
-            status = find_width(x, class, shared, GSRT__WIDTHS + i, (uint32_t)gsrt__wide_from(c, i), algorithm);
+            status = find_wide(x, class, shared, i, algorithm);
     return status;
 }
 
@@ -352,7 +359,7 @@ static gsrt_status find_ways(gsrt__ways *x)
         gsrt__shared_work shared = {0};
         if (!x->is_usable[c])
             continue;
-        set_members(x, c, GSRT_NO_INDEX, 1);
+        set_members(x, c, 1);
         set_group(x, 1, 1, GSRT_ALGORITHM_NONE);
         status = add_way(x, c, 0, 1);
         x->is_usable[c] = x->way_count > before;
@@ -367,75 +374,27 @@ static gsrt_status find_ways(gsrt__ways *x)
 
 /* ---- groups of several classes ---- */
 
-static gsrt_status add_mixed(gsrt__ways *x, uint32_t span, uint32_t data)
+bool gsrt__is_mixed(const gsrt__ways *x, uint32_t class)
 {
-    enum { ROWS = 1 << 30 };
-    if (x->mixed_count == x->mixed_capacity) {
-        uint32_t capacity = x->mixed_capacity == 0 ? 64 : 2 * x->mixed_capacity;
-        gsrt__mixed_way *more = gsrt_arena_take(&x->s->scratch, capacity, sizeof *more);
-        if (more == NULL)
-            return GSRT_ENOMEM;
-        if (x->mixed_count > 0)
-            memcpy(more, x->mixed, x->mixed_count * sizeof *more);
-        x->mixed = more;
-        x->mixed_capacity = capacity;
-    }
-    gsrt__mixed_way *m = &x->mixed[x->mixed_count];
-    double least[GSRT__KINDS_MAX];
-    *m = (gsrt__mixed_way){.span = span};
-    for (uint32_t k = 0; k < x->kind_count; k++) {
-        gsrt_cost_layer whole = layer_of(x, k, GSRT_PHASE_PREFILL, x->request.prompt * data, data);
-        gsrt_cost_layer few = layer_of(x, k, GSRT_PHASE_DECODE, data, data);
-        gsrt_cost_layer many = layer_of(x, k, GSRT_PHASE_DECODE, (double)ROWS * data, (double)ROWS * data);
-        if (!whole.is_known)
-            return GSRT_OK;
-        m->prefill[k] = whole.exposed * whole.exchange_s / (data * x->request.output);
-        m->row[k] = few.exposed * (many.exchange_s - few.exchange_s) / ((double)(ROWS - 1) * data);
-        m->first[k] = few.exposed * few.exchange_s - m->row[k] * data;
-        least[k] = few.exposed * layer_of(x, k, GSRT_PHASE_DECODE, 1, 1).exchange_s;
-    }
-    note_least(x, least);
-    x->mixed_count++;
-    return GSRT_OK;
-}
-
-static gsrt_status find_mixed_pair(gsrt__ways *x, uint32_t a, uint32_t b, uint32_t span)
-{
-    const gsrt__engine_class *classes = x->s->classes;
-    uint64_t place = classes[a].levels[0] > classes[b].levels[0] ? classes[a].levels[0] : classes[b].levels[0];
-    uint64_t each = gsrt__spans[span].each > 0 ? gsrt__spans[span].each : place;
-    each = each > classes[a].total ? classes[a].total : each;
-    each = each > classes[b].total ? classes[b].total : each;
-    gsrt_status status = GSRT_OK;
-    set_members(x, a, b, (uint32_t)each);
-    for (uint32_t algorithm = GSRT_ALGORITHM_NONE + 1; algorithm < GSRT_ALGORITHM_COUNT; algorithm++) {
-        uint32_t width = 2 * (uint32_t)each;
-        if (!is_admitted(x, a, algorithm) && !is_admitted(x, b, algorithm))
-            continue;
-        for (uint32_t data = 1; data <= width; data++)
-            for (uint32_t experts = 1; experts <= width && status == GSRT_OK; experts++) {
-                if (width % data != 0 || width % experts != 0 || (experts > 1 && experts > x->s->expert_count))
-                    continue;
-                set_group(x, data, experts, (gsrt_collective_algorithm)algorithm);
-                status = add_mixed(x, span, data);
-            }
-    }
-    return status;
-}
-
-static gsrt_status find_mixed(gsrt__ways *x)
-{
-    gsrt_status status = GSRT_OK;
-    uint64_t engines = 0;
     for (uint32_t c = 0; c < x->s->class_count; c++)
-        engines += x->s->classes[c].total;
-    for (uint32_t a = 0; a < x->s->class_count; a++)
-        for (uint32_t b = a + 1; b < x->s->class_count; b++)
-            for (uint32_t span = 0; span < GSRT__SPANS && status == GSRT_OK; span++)
-                if (gsrt__spans[span].least <= engines && x->is_usable[a] && x->is_usable[b] &&
-                    gsrt__may_share(x->s, a, b))
-                    status = find_mixed_pair(x, a, b, span);
-    return status;
+        if (c != class && x->is_usable[c] && x->is_usable[class] && gsrt__may_share(x->s, c, class))
+            return true;
+    return false;
+}
+
+/* A layer of one row: at least what each member does, and its part of what all share; exchanges are left out. */
+static void note_mixed(gsrt__ways *x)
+{
+    double least[GSRT__KINDS_MAX], engines = 0;
+    bool is_mixed = false;
+    for (uint32_t c = 0; c < x->s->class_count; c++) {
+        engines += (double)x->s->classes[c].total;
+        is_mixed = is_mixed || gsrt__is_mixed(x, c);
+    }
+    for (uint32_t k = 0; k < x->kind_count; k++)
+        least[k] = x->fixed_least[k] + x->shared_least[k] / engines;
+    if (is_mixed)
+        note_least(x, least);
 }
 
 gsrt_status gsrt__ways_find(gsrt__search *s, uint32_t numeric, bool has_batches, gsrt__ways *out)
@@ -448,7 +407,7 @@ gsrt_status gsrt__ways_find(gsrt__search *s, uint32_t numeric, bool has_batches,
     x->is_usable = gsrt_arena_take(&s->scratch, s->class_count, sizeof *x->is_usable);
     x->d = gsrt_deployment_create(q->workload, 1);
     if (x->is_usable == NULL || x->d == NULL || gsrt_deployment_add_stages(x->d, 0, 1) != GSRT_OK ||
-        gsrt_deployment_add_members(x->d, 0, 0, 2) != GSRT_OK)
+        gsrt_deployment_add_members(x->d, 0, 0, 1) != GSRT_OK)
         return GSRT_ENOMEM;
     memcpy(x->d->choices, s->numerics[numeric].choices, x->d->region_count * sizeof *x->d->choices);
     x->d->context_max = s->context_max;
@@ -468,13 +427,14 @@ gsrt_status gsrt__ways_find(gsrt__search *s, uint32_t numeric, bool has_batches,
     for (uint32_t c = 0; c < s->class_count; c++)
         x->is_usable[c] = s->classes[c].barred == NULL && gsrt__incapable(s, c, numeric) == NULL;
     for (uint32_t k = 0; k < x->kind_count; k++)
-        x->least[k] = HUGE_VAL;
+        x->least[k] = x->fixed_least[k] = x->shared_least[k] = HUGE_VAL;
     find_memory(x);
     if (has_batches)
         find_batches(x);
     gsrt_status status = find_categories(x);
     status = status == GSRT_OK ? find_ways(x) : status;
-    return status == GSRT_OK ? find_mixed(x) : status;
+    note_mixed(x);
+    return status;
 }
 
 void gsrt__ways_fini(gsrt__ways *x)

@@ -8,18 +8,11 @@
 
 enum {
     GSRT__KINDS_MAX = 8,                        /* layers that are alike */
-    GSRT__BATCHES_MAX = 96,                     /* batches at which stages are looked at */
+    GSRT__BATCHES_MAX = 160,                    /* batches at which stages are looked at */
     GSRT__WIDTHS = 8,                           /* of a group, 1 to 8, are looked at one by one */
     GSRT__WIDES = 5,                            /* then: all that are wider, in one place; in up to 2, 4, 8 and more */
     GSRT__ENTRIES = GSRT__WIDTHS + GSRT__WIDES, /* of one class */
-    GSRT__SPANS = 4,                            /* of widths of groups of several classes */
 };
-
-/* Groups of several classes: [least, next least) engines, of each class at most `each` (0: all in a place). */
-typedef struct gsrt__span {
-    uint32_t least, next, each;
-} gsrt__span;
-extern const gsrt__span gsrt__spans[GSRT__SPANS];
 
 /* A way for engines of one class to share a stage. */
 typedef struct gsrt__way {
@@ -35,13 +28,6 @@ typedef struct gsrt__shared_work {
     double *one; /* [kind] seconds of a step of one row */
 } gsrt__shared_work;
 
-/* What a group of several classes exchanges: seconds of a step, without those that overlapping hides. */
-typedef struct gsrt__mixed_way {
-    uint32_t span, data;
-    double prefill[GSRT__KINDS_MAX];                     /* for a prompt's share of one token */
-    double first[GSRT__KINDS_MAX], row[GSRT__KINDS_MAX]; /* of a decode step: first + rows * row */
-} gsrt__mixed_way;
-
 typedef struct gsrt__ways {
     gsrt__search *s;
     uint32_t numeric;
@@ -56,11 +42,10 @@ typedef struct gsrt__ways {
     double state_bytes; /* of a sequence */
     gsrt__way *ways;
     uint32_t way_count, way_capacity;
-    gsrt__mixed_way *mixed;
-    uint32_t mixed_count, mixed_capacity;
     double *categories; /* [class][batch + 1: of a prompt][kind][category] seconds of one engine for one token */
     bool *is_usable;    /* [class] */
     double least[GSRT__KINDS_MAX]; /* seconds of a layer in a step of one row, in whatever group, at least */
+    double fixed_least[GSRT__KINDS_MAX], shared_least[GSRT__KINDS_MAX]; /* of it, one engine alone, at least */
 } gsrt__ways;
 
 /* All ways of one numeric choice; has_batches false: only `least` is wanted, without batches. *out is of s->scratch,
@@ -70,6 +55,9 @@ void gsrt__ways_fini(gsrt__ways *x);
 
 /* [GSRT__BOUND_CATEGORIES] of one kind; batch: index, past the last: of prompts. */
 double *gsrt__category_at(const gsrt__ways *x, uint32_t class, uint32_t batch, uint32_t kind);
+
+/* May engines of a class share a stage with those of another? */
+bool gsrt__is_mixed(const gsrt__ways *x, uint32_t class);
 
 /* The smallest of the wider groups of each kind; past the last kind: one more than all engines. */
 uint64_t gsrt__wide_from(const gsrt__engine_class *class, uint32_t wide);

@@ -1,5 +1,5 @@
 /* What the layers of a workload amount to under a numeric choice, for bounds and for cutting coarsely: operations,
- * bytes of weights and of state, per layer. Communication, launches and elementwise work are left out, so that every
+ * bytes of weights and of state, per layer. Communication and launches are left out, so that every
  * time made from this is at most what the cost model says (docs/planning.md, "Search and bounds").
  */
 #include "placement/search_impl.h"
@@ -49,7 +49,6 @@ static void add_attention(const gsrt_workload *w, const gsrt_op *op, const gsrt_
     out->window = state->window;
 }
 
-/* Sums of the region's ops. */
 /* Elements that norms, sums and activations read and write for each row. */
 static void add_elementwise(const gsrt_workload *w, const gsrt_op *op, uint32_t chosen, gsrt__layer_work *out)
 {

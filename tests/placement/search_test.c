@@ -3,6 +3,7 @@
  */
 #include "placement/search.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -316,6 +317,37 @@ START_TEST(the_fastest_engine_is_left_out)
 }
 END_TEST
 
+/* Small memories, so that memory is what limits batches: the deployments that come closest to the bound by stages are
+ * then those that fill it. The layers' windows, where they differ: then there are too many kinds of layers for that
+ * bound, and the others hold. */
+START_TEST(no_plan_passes_the_bound)
+{
+    static const char *const inventories[] = {
+        FLEET(ENGINE("big", "16", "60", "2000", "0.08", "3"), LINK("big", "50", "2 us")),
+        FLEET(ENGINE("big", "16", "60", "2000", "0.3", "3") ENGINE("small", "24", "20", "800", "0.05", "1"),
+              LINK("big", "200", "1 us") LINK("small", "20", "2 us")),
+    };
+    static const gsrt_measure measures[] = {GSRT_MEASURE_THROUGHPUT, GSRT_MEASURE_COST, GSRT_MEASURE_TPOT,
+                                            GSRT_MEASURE_LATENCY};
+    for (size_t f = 0; f < sizeof inventories / sizeof inventories[0]; f++)
+        for (size_t k = 0; k < sizeof measures / sizeof measures[0]; k++)
+            for (uint32_t windows = 0; windows < 2; windows++) {
+                made m = problem_of(inventories[f], 12, measures[k], GSRT_PERCENTILE_50);
+                for (uint32_t l = 0; windows == 1 && l < 12; l++)
+                    m.workload->states[l].window = 200 + l;
+                gsrt_search_result *result = searched(&m, "dp", 3000);
+                ck_assert(result->best != NULL);
+                bool is_maximised = gsrt_measure_is_maximised(measures[k]);
+                double value = result->objective.value;
+                ck_assert_msg(is_maximised ? result->bound >= value : result->bound <= value,
+                              "fleet %zu: %s of %g, bound %g", f, gsrt_measure_word(measures[k]), value, result->bound);
+                ck_assert(isfinite(result->bound) && result->bound > 0);
+                (void)gsrt_search_result_free(result);
+                problem_fini(&m);
+            }
+}
+END_TEST
+
 START_TEST(what_does_not_exist_is_refused)
 {
     made m = problem_of(FLEET(ENGINE("big", "8", "60", "2000", "2", "3"), LINK("big", "50", "2 us")), 3,
@@ -334,7 +366,7 @@ END_TEST
 int main(void)
 {
     const TTest *tests[] = {policies_come_near_the_optimum, objectives_make_different_plans,
-                            names_of_makers_do_not_matter, the_fastest_engine_is_left_out,
-                            what_does_not_exist_is_refused};
+                            names_of_makers_do_not_matter,  the_fastest_engine_is_left_out,
+                            no_plan_passes_the_bound,       what_does_not_exist_is_refused};
     return unit_run("search", tests, sizeof tests / sizeof tests[0]);
 }
