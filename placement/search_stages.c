@@ -304,7 +304,7 @@ typedef struct attempt {
 static void improve(const gsrt__ways *x, const double *weight, attempt *best, double *room, table *t)
 {
     static const double factors[] = {1.3, 1 / 1.3, 1.1, 1 / 1.1};
-    enum { TRIES = 40 };
+    enum { TRIES = 24 };
     uint32_t coordinates = x->kind_count == 1 ? 1 : x->kind_count + 1, since = 0;
     for (uint32_t i = 0, tries = 0; since < coordinates * 4 && tries < TRIES; i++) {
         attempt next = *best;
