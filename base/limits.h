@@ -34,6 +34,7 @@
 #define GSRT_KV_BLOCK_COUNT_MAX (1u << 24)  /* KV blocks of one rank */
 #define GSRT_REPLICA_BYTES_MAX (1ull << 30) /* KV that a rank keeps as a replica, its own open requests' included */
 #define GSRT_PAGES_BYTES_MAX (1u << 20)     /* KV pages of one message of a move, unless one page is larger */
+#define GSRT_DRAFT_TOKENS_MAX 16            /* tokens proposed at once */
 #define GSRT_SHARE_MAX 1000000              /* one share of a split */
 #define GSRT_SPIN_US_MAX 1000000            /* microseconds that a waiting rank spins at most */
 #define GSRT_KV_BLOCK_POSITIONS 64          /* positions of one KV block = of one canonical attention block */

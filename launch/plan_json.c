@@ -115,6 +115,7 @@ static json_t *demand_json(const gsrt_demand *demand)
     gsrt_tree_set(&t, "arrival_per_s", demand->arrival.is_known ? gsrt_json_real(demand->arrival.value) : json_null());
     gsrt_tree_u64(&t, "concurrency", demand->concurrency);
     gsrt_tree_real(&t, "prefix_share", demand->prefix_share);
+    gsrt_tree_u64(&t, "draft_tokens", demand->draft_tokens);
     return t.value;
 }
 

@@ -101,6 +101,9 @@ static void put_choice(page *p)
             i, json_integer_value(json_object_get(pool, "replicas")), json_array_size(json_object_get(pool, "stages")),
             json_integer_value(json_object_get(pool, "batch_max")),
             json_integer_value(json_object_get(pool, "prefill_tokens")));
+        if (json_integer_value(json_object_get(pool, "draft_tokens")) > 0)
+            put(p, "          %" JSON_INTEGER_FORMAT " tokens drafted for each step\n",
+                json_integer_value(json_object_get(pool, "draft_tokens")));
     }
     const json_t *regions = json_object_get(choice, "regions");
     for (size_t i = 0; i < shown_of(p, regions); i++) {

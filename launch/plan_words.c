@@ -151,7 +151,11 @@ static gsrt_status put_pool(const gsrt_planning *p, const gsrt_deployment_pool *
         if (status == GSRT_OK)
             status = gsrt_plan_words_members(p, stage, out);
     }
-    return status == GSRT_OK ? gsrt_buffer_print(out, "; batch %" PRIu32, pool->batch_max) : status;
+    if (status == GSRT_OK)
+        status = gsrt_buffer_print(out, "; batch %" PRIu32, pool->batch_max);
+    if (status == GSRT_OK && pool->draft_tokens > 0)
+        status = gsrt_buffer_print(out, ", %" PRIu32 " tokens drafted", pool->draft_tokens);
+    return status;
 }
 
 gsrt_status gsrt_plan_words_deployment(const gsrt_planning *planning, const gsrt_deployment *deployment,

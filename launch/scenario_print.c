@@ -129,6 +129,8 @@ static void put_demand(printer *p, const gsrt_demand *demand)
         put_real(p, "\n  arrival_per_s: ", demand->arrival.value);
     if (demand->concurrency > 0)
         put_u64(p, "\n  concurrency: ", demand->concurrency);
+    if (demand->draft_tokens > 0)
+        put_u64(p, "\n  draft_tokens: ", demand->draft_tokens);
     put(p, "\n");
 }
 

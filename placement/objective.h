@@ -49,6 +49,7 @@ typedef struct gsrt_demand {
     gsrt_quantity arrival;                      /* 1/s; unknown: closed */
     uint32_t concurrency;                       /* closed; 0: as many as the batches hold */
     double prefix_share;                        /* 0..1 of the prompt that is found in the cache */
+    uint32_t draft_tokens; /* speculative decoding: so many may be proposed at once; 0: there is nobody who proposes */
 } gsrt_demand;
 
 bool gsrt_measure_is_maximised(gsrt_measure measure);

@@ -63,7 +63,12 @@ gsrt_status gsrt__rates_find(gsrt__search *s)
     return GSRT_OK;
 }
 
-/* Sequences that all memories together could keep, were the weights there once. */
+double gsrt__rows_most(const gsrt__search *s)
+{
+    return s->problem->is_for_execution ? 1 : 1 + (double)s->problem->demand.draft_tokens;
+}
+
+/* Rows of a step of as many sequences as all memories together could keep, were the weights there once. */
 static double batch_at_most(const gsrt__search *s, const gsrt__numeric *n)
 {
     double room = -gsrt__weight_bytes(&n->output), each = 0; /* the table of embed may be the same as the output's */
@@ -74,7 +79,7 @@ static double batch_at_most(const gsrt__search *s, const gsrt__numeric *n)
     for (uint32_t c = 0; c < s->class_count; c++)
         if (s->classes[c].barred == NULL)
             room += s->classes[c].capacity * (double)s->classes[c].total;
-    double batch = each > 0 ? room / each : UINT32_MAX;
+    double batch = each > 0 ? room / each * gsrt__rows_most(s) : UINT32_MAX;
     return batch < 1 ? 1 : batch > UINT32_MAX ? UINT32_MAX : batch;
 }
 
@@ -236,7 +241,7 @@ static bound latency_bound(gsrt__search *s, uint32_t numeric, work_times *times,
     if (measure != GSRT_MEASURE_TTFT) {
         times_of(s, numeric, 1, 1, 0, times);
         double rate = rate_at_most(s, times, NULL);
-        seconds += rate > 0 ? (measure == GSRT_MEASURE_TPOT ? 1 : output - 1) / rate : HUGE_VAL;
+        seconds += rate > 0 ? (measure == GSRT_MEASURE_TPOT ? 1 : output - 1) / (rate * gsrt__rows_most(s)) : HUGE_VAL;
     }
     if (measure != GSRT_MEASURE_TPOT) {
         times_of(s, numeric, 1, 0, demand->prompt_tokens.lo * (1 - demand->prefix_share), times);
@@ -245,7 +250,10 @@ static bound latency_bound(gsrt__search *s, uint32_t numeric, work_times *times,
     }
     double step, by_step;
     *status = gsrt__bound_of_step(s, numeric, &step);
-    by_step = step * (measure == GSRT_MEASURE_LATENCY ? output - 1 : measure == GSRT_MEASURE_TPOT ? 1 : 0);
+    by_step = step / gsrt__rows_most(s) *
+              (measure == GSRT_MEASURE_LATENCY ? output - 1
+               : measure == GSRT_MEASURE_TPOT  ? 1
+                                               : 0);
     if (by_step > seconds)
         return (bound){by_step, "each layer in the group that is fastest for one row"};
     return (bound){seconds, "one request alone on all engines at once, no time for links"};

@@ -22,6 +22,8 @@ typedef enum move_kind {
     MOVE_OVERLAP,
     MOVE_POWER_LESS,
     MOVE_POWER_MORE,
+    MOVE_DRAFT_MORE,
+    MOVE_DRAFT_LESS,
     MOVE_WIDER, /* groups of one class: twice as many engines, as many stages or half of them */
     MOVE_WIDER_SHORTER,
     MOVE_NARROWER,
@@ -97,6 +99,15 @@ static bool set_power(gsrt__search *s, gsrt__sketch_pool *pool, double factor)
         (pool->power_cap_w <= 0 && factor > 1))
         return false;
     pool->power_cap_w = now * factor >= most ? 0 : now * factor;
+    return true;
+}
+
+static bool set_drafts(const gsrt__search *s, gsrt__sketch_pool *pool, uint32_t count)
+{
+    if (s->problem->is_for_execution || s->is_small || (pool->phases & GSRT_PHASE_DECODE) == 0 ||
+        count > s->problem->demand.draft_tokens)
+        return false;
+    pool->draft_tokens = count;
     return true;
 }
 
@@ -193,7 +204,8 @@ static bool set_shape(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, move_ki
                                       .replica_count = pool->replica_count,
                                       .batch_max = pool->batch_max,
                                       .prefill_tokens = pool->prefill_tokens,
-                                      .power_cap_w = pool->power_cap_w};
+                                      .power_cap_w = pool->power_cap_w,
+                                      .draft_tokens = pool->draft_tokens};
     uint32_t width = gsrt__stage_width(first), stages = pool->stage_count;
     bool overlaps = first->overlaps;
     for (uint32_t i = 0; i < stages; i++)
@@ -231,6 +243,7 @@ static bool set_shape(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, move_ki
     pool->batch_max = before.batch_max > least ? before.batch_max : least;
     pool->prefill_tokens = before.prefill_tokens;
     pool->power_cap_w = before.power_cap_w;
+    pool->draft_tokens = before.draft_tokens;
     for (uint32_t i = 0; i < pool->stage_count; i++)
         pool->stages[i].overlaps = overlaps;
     uint64_t most = s->problem->is_for_execution ? 1 : gsrt__replicas_max(s, sketch, p);
@@ -261,6 +274,8 @@ static bool move_fixed(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, move_k
         return !s->problem->is_for_execution;
     case MOVE_POWER_LESS: return set_power(s, pool, 0.875);
     case MOVE_POWER_MORE: return set_power(s, pool, 1 / 0.875);
+    case MOVE_DRAFT_MORE: return set_drafts(s, pool, pool->draft_tokens + 1);
+    case MOVE_DRAFT_LESS: return pool->draft_tokens > 0 && set_drafts(s, pool, pool->draft_tokens - 1);
     case MOVE_WIDER:
     case MOVE_WIDER_SHORTER:
     case MOVE_NARROWER:

@@ -164,6 +164,7 @@ static void walk_all(gsrt__search *s, bool is_smallest, bool ends_at_first)
     w.sketch->pool_count = 1;
     w.sketch->pools[0].phases = GSRT_PHASE_PREFILL | GSRT_PHASE_DECODE;
     w.sketch->pools[0].power_cap_w = 0;
+    w.sketch->pools[0].draft_tokens = 0;
     for (uint32_t n = 0; n < s->numeric_count && !w.is_over; n++) {
         w.sketch->numeric = n;
         w.sketch->pools[0].stage_count = 0;

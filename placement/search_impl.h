@@ -84,6 +84,7 @@ typedef struct gsrt__sketch_pool {
     uint64_t replica_count;
     uint32_t batch_max, prefill_tokens;
     double power_cap_w;
+    uint32_t draft_tokens;
     uint32_t stage_count;
     gsrt__sketch_stage stages[GSRT__SKETCH_STAGES];
 } gsrt__sketch_pool;
@@ -232,6 +233,8 @@ enum { GSRT__BOUND_MATRICES, GSRT__BOUND_EXPERTS, GSRT__BOUND_ATTENTION, GSRT__B
  * token of a prompt. */
 void gsrt__bound_seconds(const gsrt__search *s, uint32_t numeric, uint32_t class, const gsrt__layer_work *work,
                          double rows, double out[GSRT__BOUND_CATEGORIES]);
+/* Rows of a decode step for each sequence, at most: as many tokens may be accepted at once. */
+double gsrt__rows_most(const gsrt__search *s);
 GSRT_MUST_CHECK gsrt_status gsrt__bound(gsrt__search *s, double *out_value, const char **out_reason);
 
 /* ---- search_stages.c ---- */

@@ -128,12 +128,13 @@ static uint64_t verdict_key(const gsrt__search *s, const gsrt__sketch *sketch)
 {
     uint64_t keys[GSRT__SKETCH_POOLS], hash = hashed(14695981039346656037u, sketch->numeric);
     uint32_t count = 0;
-    bool is_batched = false, is_chunked = false;
+    bool is_batched = false, is_chunked = false, is_drafted = false;
     for (uint32_t p = 0; p < sketch->pool_count; p++) {
         const gsrt__sketch_pool *pool = &sketch->pools[p];
         uint64_t key = pool_key(s, pool);
         uint32_t at = 0;
         is_batched = is_batched || pool->batch_max > 1;
+        is_drafted = is_drafted || pool->draft_tokens > 0;
         is_chunked = is_chunked || ((pool->phases & GSRT_PHASE_PREFILL) != 0 && pool->prefill_tokens < s->context_max);
         while (at < count && keys[at] < key)
             at++;
@@ -145,7 +146,7 @@ static uint64_t verdict_key(const gsrt__search *s, const gsrt__sketch *sketch)
     }
     for (uint32_t i = 0; i < count; i++)
         hash = hashed(hash, keys[i]);
-    return hashed(hashed(hash, is_batched), is_chunked);
+    return hashed(hashed(hashed(hash, is_batched), is_chunked), is_drafted);
 }
 
 static void fail_of(gsrt__judgement *j, const gsrt__verdict_memory *v)

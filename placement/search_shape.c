@@ -166,6 +166,7 @@ bool gsrt__shape_pool(gsrt__search *s, uint32_t numeric, const gsrt__shape *shap
     out->batch_max = 1;
     out->prefill_tokens = gsrt__first_chunk(s);
     out->power_cap_w = 0;
+    out->draft_tokens = 0;
     out->stage_count = 0;
     for (uint32_t i = 0; i < shape->stage_count; i++) {
         if (last[i] == last[i + 1])

@@ -462,6 +462,7 @@ static gsrt_status pool_deploy(const gsrt__search *s, const gsrt__sketch_pool *p
     out->batch_max = pool->batch_max;
     out->prefill_tokens = pool->prefill_tokens;
     out->power_cap_w = pool->power_cap_w;
+    out->draft_tokens = pool->draft_tokens;
     for (uint32_t i = 0; status == GSRT_OK && i < pool->stage_count; i++) {
         const gsrt__sketch_stage *stage = &pool->stages[i];
         out->stages[i].layer_first = stage->layer_first;

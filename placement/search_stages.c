@@ -132,7 +132,7 @@ static void fill_table(const gsrt__ways *x, uint32_t reference, uint32_t batch, 
     for (uint32_t k = 0; k < x->kind_count; k++) {
         const gsrt__layer_work *layer = &n->layers[x->layer[k]];
         double price = decode[k] + (prefill != NULL ? prefill[k] : 0);
-        double kept = layer->state_bytes * gsrt__state_positions(layer, x->s->context_max) +
+        double kept = layer->state_bytes * gsrt__state_positions(layer, x->s->context_max) / gsrt__rows_most(x->s) +
                       gsrt__weight_bytes(layer) / (x->s->layer_count * out->batch);
         out->worth += x->count[k] * price;
         out->per_byte = fmax(out->per_byte, price / kept);

@@ -51,11 +51,13 @@ static void find_memory(gsrt__ways *x)
 static void find_batches(gsrt__ways *x)
 {
     static const double growth = 1.15;
-    double largest = x->s->is_small ? GSRT__BATCH_SMALL_MAX : GSRT__BATCH_MAX, most = 1, at = 1;
+    double largest = (x->s->is_small ? GSRT__BATCH_SMALL_MAX : GSRT__BATCH_MAX) * gsrt__rows_most(x->s);
+    double most = 1, at = 1, state_bytes = fmax(1, x->state_bytes) / gsrt__rows_most(x->s);
     for (uint32_t c = 0; c < x->s->class_count; c++)
-        most = fmax(most, x->s->classes[c].capacity * (double)x->s->classes[c].total / fmax(1, x->state_bytes));
+        most = fmax(most, x->s->classes[c].capacity * (double)x->s->classes[c].total / state_bytes);
     while (at < most && at < largest) {
-        assert(x->batch_count < GSRT__BATCHES_MAX - 1); /* 1.15 to the power of them is more than GSRT__BATCH_MAX */
+        assert(x->batch_count <
+               GSRT__BATCHES_MAX - 1); /* 1.15 to the power of them is more than GSRT__BATCH_MAX, drafts and all */
         x->batches[x->batch_count++] = at;
         at = fmax(at + 1, floor(at * growth));
     }

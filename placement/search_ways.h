@@ -8,7 +8,7 @@
 
 enum {
     GSRT__KINDS_MAX = 8,                        /* layers that are alike */
-    GSRT__BATCHES_MAX = 112,                    /* batches at which stages are looked at */
+    GSRT__BATCHES_MAX = 144,                    /* batches at which stages are looked at */
     GSRT__WIDTHS = 8,                           /* of a group, 1 to 8, are looked at one by one */
     GSRT__WIDES = 5,                            /* then: all that are wider, in one place; in up to 2, 4, 8 and more */
     GSRT__ENTRIES = GSRT__WIDTHS + GSRT__WIDES, /* of one class */

@@ -333,6 +333,7 @@ START_TEST(no_plan_passes_the_bound)
         for (size_t k = 0; k < sizeof measures / sizeof measures[0]; k++)
             for (uint32_t windows = 0; windows < 2; windows++) {
                 made m = problem_of(inventories[f], 12, measures[k], GSRT_PERCENTILE_50);
+                m.problem.demand.draft_tokens = 2 * windows;
                 for (uint32_t l = 0; windows == 1 && l < 12; l++)
                     m.workload->states[l].window = 200 + l;
                 gsrt_search_result *result = searched(&m, "dp", 3000);
@@ -345,6 +346,30 @@ START_TEST(no_plan_passes_the_bound)
                 (void)gsrt_search_result_free(result);
                 problem_fini(&m);
             }
+}
+END_TEST
+
+/* Speculative decoding is chosen where a step costs little more for more rows; not by who could not run it. */
+START_TEST(drafts_are_a_choice)
+{
+    made m = problem_of(FLEET(ENGINE("big", "16", "60", "2000", "2", "3"), LINK("big", "50", "2 us")), 12,
+                        GSRT_MEASURE_TPOT, GSRT_PERCENTILE_50);
+    gsrt_search_result *without = searched(&m, "dp", 3000);
+    m.problem.demand.draft_tokens = 4;
+    gsrt_search_result *with = searched(&m, "dp", 3000);
+    ck_assert(without->best != NULL && with->best != NULL);
+    ck_assert_uint_eq(without->best->pools[0].draft_tokens, 0);
+    ck_assert_uint_gt(with->best->pools[0].draft_tokens, 0);
+    ck_assert_uint_le(with->best->pools[0].draft_tokens, 4);
+    ck_assert(with->objective.value < without->objective.value);
+    ck_assert(with->bound <= with->objective.value);
+    m.problem.is_for_execution = true;
+    gsrt_search_result *run = searched(&m, "dp", 3000);
+    ck_assert(run->best == NULL || run->best->pools[0].draft_tokens == 0);
+    (void)gsrt_search_result_free(run);
+    (void)gsrt_search_result_free(with);
+    (void)gsrt_search_result_free(without);
+    problem_fini(&m);
 }
 END_TEST
 
@@ -367,6 +392,7 @@ int main(void)
 {
     const TTest *tests[] = {policies_come_near_the_optimum, objectives_make_different_plans,
                             names_of_makers_do_not_matter,  the_fastest_engine_is_left_out,
-                            no_plan_passes_the_bound,       what_does_not_exist_is_refused};
+                            no_plan_passes_the_bound,       drafts_are_a_choice,
+                            what_does_not_exist_is_refused};
     return unit_run("search", tests, sizeof tests / sizeof tests[0]);
 }
