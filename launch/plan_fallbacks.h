@@ -1,5 +1,5 @@
-/* What becomes of a plan when one failure domain is lost, found and checked before anything fails. The first is the loss
- * of trust: what evidence admitted is violated in use, and regions are computed as given.
+/* What becomes of a plan when one failure domain is lost, found and checked before anything fails. The first is the
+ * loss of trust: what evidence admitted is violated in use, and regions are computed as given.
  *
  * The ranks of a job: each rank; the plan that the runtime falls back to by itself (placement/fallback.h). An
  * inventory: each place that holds engines of the plan, each of its engines and what joins them; planned anew on what

@@ -458,7 +458,8 @@ static const char PLANNED[] =
     "workload: {synthetic: {layers: 2, dim: 64, heads: 4, ffn: 128, vocab: 100}}\n"
     "contract: [{regions: 'layer.*', relative_error: 0.01}]\n"
     "objective: {measure: tpot, percentile: p99, limits: [{measure: throughput, bound: '100 tok/s'}]}\n"
-    "demand: {prompt_tokens: '512 tok [64, 2048]', output_tokens: 128, arrival_per_s: 2.5, prefix_share: 0.25, draft_tokens: 3}\n"
+    "demand: {prompt_tokens: '512 tok [64, 2048]', output_tokens: 128, arrival_per_s: 2.5, prefix_share: 0.25, "
+    "draft_tokens: 3}\n"
     "rules: {trust: operator, regions: [eu, us]}\n"
     "plan: {policy: local, budget: 77, seed: 9}\n"
     "fleet: {inventory: i.yaml}\n";
