@@ -126,7 +126,7 @@ static void find_any(gsrt__search *s, const policy *chosen)
 {
     uint64_t budget = s->options->budget;
     gsrt__sketch *from = gsrt__sketch_room(s);
-    s->budget_now = s->is_small ? budget / 8 : budget / 4 * 3;
+    s->budget_now = budget / 4 * 3;
     if (from != NULL && s->has_near) {
         gsrt__judgement j = s->near_judgement;
         gsrt__sketch_copy(from, &s->near);
@@ -134,7 +134,7 @@ static void find_any(gsrt__search *s, const policy *chosen)
     }
     if (!s->has_best && s->has_near)
         gsrt__climb_rivals(s, GSRT_REASON_LIMIT);
-    s->budget_now = s->is_small ? budget / 4 : budget;
+    s->budget_now = s->is_small && !s->has_near ? budget / 4 : budget;
     if (!s->has_best && chosen->run == gsrt__search_greedy && s->status == GSRT_OK)
         gsrt__search_dp(s);
     if (!s->has_best && s->is_small && s->status == GSRT_OK)
@@ -146,7 +146,7 @@ static gsrt_status run(gsrt__search *s, const policy *chosen, gsrt_search_result
     uint64_t budget = s->options->budget;
     s->budget_now = budget / 2; /* what the contract refuses is considered in there */
     gsrt_status status = prepare(s);
-    s->budget_now = chosen->is_for_small ? budget : s->is_small ? budget / 16 : budget / 2;
+    s->budget_now = chosen->is_for_small ? budget : s->is_small ? budget / 8 : budget / 2;
     if (status == GSRT_OK && chosen->is_for_small && !s->is_small)
         status = unsupported(s, chosen->name, s->diag);
     if (status == GSRT_OK) {
