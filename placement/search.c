@@ -120,8 +120,8 @@ static gsrt_status unsupported(const gsrt__search *s, const char *name, gsrt_dia
                          s->layer_count);
 }
 
-/* Where the policy found nothing: from what only exceeds limits; else by dynamic programming; through a small instance,
- * which has most of the budget then, because whoever went through all of it from the start would have found a plan. */
+/* Where the policy found nothing: from what only exceeds limits; else by dynamic programming; a small instance is gone
+ * through, with a budget of its own, so that no policy misses a plan that `exhaustive` finds. */
 static void find_any(gsrt__search *s, const policy *chosen)
 {
     uint64_t budget = s->options->budget;
@@ -134,19 +134,18 @@ static void find_any(gsrt__search *s, const policy *chosen)
     }
     if (!s->has_best && s->has_near)
         gsrt__climb_rivals(s, GSRT_REASON_LIMIT);
-    s->budget_now = s->is_small && !s->has_near ? budget / 4 : budget;
+    s->budget_now = budget;
     if (!s->has_best && chosen->run == gsrt__search_greedy && s->status == GSRT_OK)
         gsrt__search_dp(s);
     if (!s->has_best && s->is_small && s->status == GSRT_OK)
-        gsrt__search_any(s, budget);
+        gsrt__search_any(s);
 }
 
 static gsrt_status run(gsrt__search *s, const policy *chosen, gsrt_search_result *result)
 {
     uint64_t budget = s->options->budget;
-    s->budget_now = budget / 2; /* what the contract refuses is considered in there */
+    s->budget_now = chosen->is_for_small ? budget : budget / 2; /* what the contract refuses is considered in there */
     gsrt_status status = prepare(s);
-    s->budget_now = chosen->is_for_small ? budget : s->is_small ? budget / 8 : budget / 2;
     if (status == GSRT_OK && chosen->is_for_small && !s->is_small)
         status = unsupported(s, chosen->name, s->diag);
     if (status == GSRT_OK) {

@@ -36,7 +36,8 @@ typedef struct gsrt_search_problem {
 
 typedef struct gsrt_search_options {
     const char *policy; /* "exhaustive", "greedy", "dp", "local", "milp" */
-    uint64_t budget;    /* evaluations of the cost model at most */
+    uint64_t budget;    /* evaluations of the cost model at most; beside them, 1.25 times as many to go through a small
+                           instance for which nothing was found */
     uint64_t seed;      /* of "local" */
     uint32_t kept_max;  /* rejected rivals that are kept, the closest first of each reason */
 } gsrt_search_options;

@@ -180,10 +180,11 @@ void gsrt__search_exhaustive(gsrt__search *s)
     walk_all(s, false, false);
 }
 
-void gsrt__search_any(gsrt__search *s, uint64_t budget)
+void gsrt__search_any(gsrt__search *s)
 {
+    s->budget_now = s->evaluation_count + s->options->budget / 4;
     walk_all(s, true, true);
-    s->budget_now = budget;
+    s->budget_now = s->evaluation_count + s->options->budget;
     if (!s->has_best && s->status == GSRT_OK)
         walk_all(s, false, true);
 }

@@ -364,8 +364,8 @@ void gsrt__search_greedy(gsrt__search *s);
 void gsrt__search_dp(gsrt__search *s);
 void gsrt__search_local(gsrt__search *s);
 void gsrt__search_exhaustive(gsrt__search *s);
-/* Anything feasible at all, of a small instance: first with what budget_now leaves, then all of it up to `budget`. */
-void gsrt__search_any(gsrt__search *s, uint64_t budget);
+/* Anything feasible at all, of a small instance. */
+void gsrt__search_any(gsrt__search *s);
 void gsrt__search_milp(gsrt__search *s);
 
 /* ---- search_rivals.c ---- */
