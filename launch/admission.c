@@ -14,10 +14,9 @@ static void forget_others(const gsrt_loaded *loaded, gsrt_evidence_list *list)
     gsrt_validate_keep_only(list, hash);
 }
 
-gsrt_status gsrt_admission_read_evidence(const gsrt_scenario *scenario, const gsrt_loaded *loaded,
-                                         gsrt_evidence_list *list, gsrt_diag *diag)
+gsrt_status gsrt_admission_read_evidence(const char *path, const gsrt_loaded *loaded, gsrt_evidence_list *list,
+                                         gsrt_diag *diag)
 {
-    const char *path = scenario->planning.evidence;
     if (path == NULL)
         return GSRT_OK;
     gsrt_buffer text;
@@ -32,14 +31,14 @@ gsrt_status gsrt_admission_read_evidence(const gsrt_scenario *scenario, const gs
 }
 
 gsrt_status gsrt_admission_open(gsrt_admission *admission, const gsrt_scenario *scenario, const gsrt_loaded *loaded,
-                                uint32_t rank_count, gsrt_diag *diag)
+                                uint32_t rank_count, const char *evidence, gsrt_diag *diag)
 {
     *admission = (gsrt_admission){.scenario = scenario, .loaded = loaded};
     gsrt_evidence_list_init(&admission->evidence);
     gsrt_status status = gsrt_contract_check(scenario->asked, loaded->workload, scenario->file, diag);
     if (status == GSRT_OK)
         status = gsrt_rank_fleet_open(scenario, rank_count, &admission->ranks, diag);
-    return status == GSRT_OK ? gsrt_admission_read_evidence(scenario, loaded, &admission->evidence, diag) : status;
+    return status == GSRT_OK ? gsrt_admission_read_evidence(evidence, loaded, &admission->evidence, diag) : status;
 }
 
 void gsrt_admission_fini(gsrt_admission *admission)
@@ -60,7 +59,7 @@ static gsrt_deployment *deployment_of(const gsrt_admission *a, const gsrt_plan *
 
 gsrt_status gsrt_admission_check(const gsrt_admission *a, const gsrt_plan *plan, gsrt_diag *diag)
 {
-    gsrt_verdict verdict;
+    gsrt_verdict verdict = {0};
     gsrt_deployment *d = deployment_of(a, plan);
     if (d == NULL)
         return GSRT_ENOMEM;
@@ -69,8 +68,7 @@ gsrt_status gsrt_admission_check(const gsrt_admission *a, const gsrt_plan *plan,
     if (status == GSRT_OK && !verdict.is_kept)
         status = gsrt_diag_set(diag, GSRT_EINFEASIBLE, a->scenario->file, "plan.narrowed", "%s (%s); needed: %s",
                                verdict.constraint, verdict.reason, verdict.obligation);
-    if (status != GSRT_ENOMEM)
-        gsrt_verdict_fini(&verdict);
+    gsrt_verdict_fini(&verdict);
     (void)gsrt_deployment_free(d);
     return status;
 }

@@ -18,14 +18,15 @@ typedef struct gsrt_admission {
     gsrt_evidence_list evidence;
 } gsrt_admission;
 
-/* Append to `list` what the scenario's evidence says of these weights; loaded NULL: there are none, and nothing is said
- * of them. GSRT_OK | GSRT_EINPUT | GSRT_ENOMEM. */
-GSRT_MUST_CHECK gsrt_status gsrt_admission_read_evidence(const gsrt_scenario *scenario, const gsrt_loaded *loaded,
+/* Append to `list` what the file says of these weights; loaded NULL: there are none, and nothing is said of them; path
+ * NULL: there is no evidence. GSRT_OK | GSRT_EINPUT | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_admission_read_evidence(const char *path, const gsrt_loaded *loaded,
                                                          gsrt_evidence_list *list, gsrt_diag *diag);
 
-/* GSRT_OK | GSRT_EINPUT | GSRT_ENOMEM. In any case gsrt_admission_fini. */
+/* evidence: a path; NULL: none. GSRT_OK | GSRT_EINPUT | GSRT_ENOMEM. In any case gsrt_admission_fini. */
 GSRT_MUST_CHECK gsrt_status gsrt_admission_open(gsrt_admission *admission, const gsrt_scenario *scenario,
-                                                const gsrt_loaded *loaded, uint32_t rank_count, gsrt_diag *diag);
+                                                const gsrt_loaded *loaded, uint32_t rank_count, const char *evidence,
+                                                gsrt_diag *diag);
 void gsrt_admission_fini(gsrt_admission *admission); /* zeroed is fine */
 
 /* Does the contract keep what the plan narrows? GSRT_OK | GSRT_EINFEASIBLE: no, *diag names region, transformation,

@@ -85,32 +85,38 @@ uint32_t gsrt_eras_of(const gsrt_eras *eras, uint32_t request, uint32_t index)
 
 /* ---- narrowed.json ---- */
 
-static json_t *narrowed_json(const gsrt_era *era)
+json_t *gsrt_narrowed_json(const gsrt_plan_narrowed *narrowed, uint32_t count)
 {
     json_t *all = json_array();
-    for (uint32_t i = 0; i < era->narrowed_count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         char room[GSRT_PLAN_PLACE_NAME_BYTES];
         gsrt_tree o = {.value = json_object()};
-        gsrt_tree_text(&o, "region", gsrt_plan_place_name(era->narrowed[i].place, room));
-        gsrt_tree_text(&o, "weights", gsrt_dtype_name(era->narrowed[i].weights));
+        gsrt_tree_text(&o, "region", gsrt_plan_place_name(narrowed[i].place, room));
+        gsrt_tree_text(&o, "weights", gsrt_dtype_name(narrowed[i].weights));
         all = gsrt_tree_append(all, o.value);
     }
     return all;
 }
 
-static json_t *era_json(const gsrt_era *era, uint32_t request_count)
+json_t *gsrt_era_json(const gsrt_era *era, const char *narrowed)
 {
     gsrt_tree o = {.value = json_object()};
-    json_t *first = era->has_begun ? json_array() : json_null();
-    for (uint32_t i = 0; i < request_count && era->has_begun; i++)
-        first = gsrt_tree_append(first, gsrt_json_u64(era->first[i]));
     gsrt_tree_u64(&o, "view", era->view);
     gsrt_tree_text(&o, "statistic", era->why.statistic);
     gsrt_tree_real(&o, "seen", era->why.seen);
     gsrt_tree_real(&o, "bound", era->why.bound);
     gsrt_tree_u64(&o, "request", era->why.request);
     gsrt_tree_u64(&o, "position", era->why.position);
-    gsrt_tree_set(&o, "narrowed", narrowed_json(era));
+    gsrt_tree_set(&o, narrowed, gsrt_narrowed_json(era->narrowed, era->narrowed_count));
+    return o.value;
+}
+
+static json_t *era_json(const gsrt_era *era, uint32_t request_count)
+{
+    gsrt_tree o = {.value = gsrt_era_json(era, "narrowed")};
+    json_t *first = era->has_begun ? json_array() : json_null();
+    for (uint32_t i = 0; i < request_count && era->has_begun; i++)
+        first = gsrt_tree_append(first, gsrt_json_u64(era->first[i]));
     gsrt_tree_set(&o, "first", first);
     return o.value;
 }
@@ -157,17 +163,16 @@ static bool read_statistic(const json_t *object, const char **out)
 
 static bool read_narrowed(const json_t *all, gsrt_plan_narrowed *out)
 {
-    static const gsrt_dtype dtypes[] = {GSRT_DTYPE_F16, GSRT_DTYPE_BF16, GSRT_DTYPE_Q8_0, GSRT_DTYPE_Q4_0};
     for (size_t i = 0; i < json_array_size(all); i++) {
         const char *region = json_string_value(json_object_get(json_array_get(all, i), "region"));
         const char *weights = json_string_value(json_object_get(json_array_get(all, i), "weights"));
         bool is_known = false;
         if (region == NULL || weights == NULL || !gsrt_plan_place_named(region, &out[i].place))
             return false;
-        for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
-            if (strcmp(weights, gsrt_dtype_name(dtypes[d])) != 0)
+        for (size_t d = 0; d < GSRT_PLAN_NARROW_COUNT; d++) {
+            if (strcmp(weights, gsrt_dtype_name(gsrt_plan_narrow_formats[d])) != 0)
                 continue;
-            out[i].weights = dtypes[d];
+            out[i].weights = gsrt_plan_narrow_formats[d];
             is_known = true;
         }
         if (!is_known || (i > 0 && out[i].place <= out[i - 1].place))

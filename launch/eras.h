@@ -13,6 +13,7 @@
 #ifndef GSRT_LAUNCH_ERAS_H
 #define GSRT_LAUNCH_ERAS_H
 
+#include "base/json.h"
 #include "placement/plan.h"
 
 /* What the watch has seen (launch/watch.h). */
@@ -52,6 +53,11 @@ void gsrt_eras_begin(gsrt_eras *eras, const uint32_t *token_counts);
 const gsrt_era *gsrt_eras_last(const gsrt_eras *eras);
 /* Which era a token is of. O(eras). */
 uint32_t gsrt_eras_of(const gsrt_eras *eras, uint32_t request, uint32_t index);
+
+/* [{"region": "layer.1", "weights": "q8_0"}]; owned; NULL: no memory. */
+json_t *gsrt_narrowed_json(const gsrt_plan_narrowed *narrowed, uint32_t count);
+/* What was seen, and under the key `narrowed` what it left; owned; NULL: no memory. */
+json_t *gsrt_era_json(const gsrt_era *era, const char *narrowed);
 
 /* narrowed.json. Errors as gsrt_json_print. */
 GSRT_MUST_CHECK gsrt_status gsrt_eras_print(const gsrt_eras *eras, gsrt_buffer *out);

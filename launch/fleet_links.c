@@ -64,15 +64,16 @@ static gsrt_status throw_to(player *p, uint32_t peer, gsrt_kind kind, gsrt_paylo
     return p->wireup.transport->ops->post(p->wireup.transport, peer, &envelope);
 }
 
-/* Until something more has come, or all is over. Spins at first, then blocks. */
-static gsrt_status await(player *p, uint64_t seen_count)
+/* Until something more has come, or all is over. Spins at first, then blocks; is_turn: an answer is due, and late after
+ * WAIT_MS. Else others play first, for as long as that takes: whoever is lost is told by the transport. */
+static gsrt_status await(player *p, uint64_t seen_count, bool is_turn)
 {
     gsrt_transport *t = p->wireup.transport;
     uint64_t start_ns = now_ns();
     while (p->received_count == seen_count && !p->is_over && p->broken == GSRT_OK) {
         int fd;
         uint64_t waited_ms = (now_ns() - start_ns) / 1000000;
-        if (waited_ms > WAIT_MS)
+        if (is_turn && waited_ms > WAIT_MS)
             return GSRT_ETIMEDOUT;
         if (t->ops->progress(t) > 0)
             continue;
@@ -88,7 +89,7 @@ static gsrt_status be_played_with(player *p)
 {
     gsrt_status status = GSRT_OK;
     for (uint64_t seen = 0; status == GSRT_OK; seen = p->received_count) {
-        status = await(p, seen);
+        status = await(p, seen, false);
         if (p->is_over || status != GSRT_OK)
             return status;
         bool is_ball = p->received == NULL || p->received->len <= BALL_BYTES;
@@ -106,7 +107,7 @@ static gsrt_status play(player *p, uint32_t peer, gsrt_payload *payload, uint32_
         uint64_t seen = p->received_count;
         status = throw_to(p, peer, GSRT_KIND_ACTIVATION, payload);
         if (status == GSRT_OK)
-            status = await(p, seen);
+            status = await(p, seen, true);
     }
     *out_s = (double)(now_ns() - start_ns) * 1e-9 / count;
     return status;

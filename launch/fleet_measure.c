@@ -36,8 +36,7 @@ static units units_of(const measuring *m, hwloc_const_cpuset_t set)
     int count = hwloc_get_nbobjs_inside_cpuset_by_type(m->topology, set, HWLOC_OBJ_PU);
     if (first == NULL || count <= 0)
         return (units){0, 0};
-    return (units){first->logical_index,
-                   count > GSRT_MEMORY_PROBE_THREADS_MAX ? GSRT_MEMORY_PROBE_THREADS_MAX : (uint32_t)count};
+    return (units){first->logical_index, count > GSRT_THREAD_COUNT_MAX ? GSRT_THREAD_COUNT_MAX : (uint32_t)count};
 }
 
 static int compare(const void *a, const void *b)

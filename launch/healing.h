@@ -44,7 +44,7 @@ typedef struct gsrt_healing {
     uint64_t first_token_ns;               /* of the view */
     uint32_t view_tokens;                  /* emitted in it */
     bool has_restored;
-    char violation[GSRT_INCIDENT_TEXT_BYTES]; /* what the watch has seen in this view; empty: nothing */
+    char violation[GSRT_INCIDENT_TEXT_BYTES]; /* what the watch has seen last; empty: nothing */
     bool is_finishing;                        /* nobody else will report */
 } gsrt_healing;
 
@@ -71,8 +71,8 @@ void gsrt_healing_known(gsrt_healing *healing, uint32_t request, uint32_t token_
 void gsrt_healing_token(gsrt_healing *healing, uint32_t request, uint32_t token_count, uint32_t known, uint32_t spared);
 /* One that was known came out again, with the same bits. */
 void gsrt_healing_restored(gsrt_healing *healing, uint32_t request, uint32_t token_count);
-/* The watch has seen a budget exceeded: end a rank that computes with narrowed weights, so that a view begins in which
- * nobody does; another one than this where there is another. */
+/* The watch has seen a budget exceeded: end a rank that computes with narrowed weights, so that a view begins with
+ * `plan`, which narrows what is left; another one than this where there is another. */
 void gsrt_healing_violated(gsrt_healing *healing, const gsrt_plan *plan, const gsrt_violation_seen *seen);
 /* Whatever is due by time: faults are done, moves wait for gsrt_moves_begin, as after all of the above. Returns when to
  * ask again; UINT64_MAX: not. */

@@ -245,7 +245,10 @@ static gsrt_status open_watch(gsrt_outcome *o)
     bool is_real = !o->is_twin || o->scenario->is_numeric_in_twin;
     if (o->watch != NULL || o->moves.plan->narrowed_count == 0 || o->scenario->watch == 0 || !is_real)
         return GSRT_OK;
+    bool has_own = o->answers.eras.count > 1; /* with what was seen earlier in this run */
+    (void)snprintf(o->evidence, sizeof o->evidence, "%s/" EVIDENCE_FILE, gsrt_run_directory_path(o->directory));
     gsrt_watch_options options = {.scenario = o->scenario,
+                                  .evidence = has_own ? o->evidence : o->scenario->planning.evidence,
                                   .loaded = o->loaded,
                                   .answers = &o->answers,
                                   .plan = o->moves.plan,
@@ -266,6 +269,11 @@ static void close_watch(gsrt_outcome *o)
     facts.divergence = facts.divergence > o->watched.divergence ? facts.divergence : o->watched.divergence;
     facts.absolute_error =
         facts.absolute_error > o->watched.absolute_error ? facts.absolute_error : o->watched.absolute_error;
+    /* what an earlier one was held to stays beside what it saw */
+    if (facts.divergence_bound < 0 && o->watched.divergence > 0)
+        facts.divergence_bound = o->watched.divergence_bound;
+    if (facts.absolute_error_bound < 0 && o->watched.absolute_error > 0)
+        facts.absolute_error_bound = o->watched.absolute_error_bound;
     o->watched = facts;
     o->watch = gsrt_watch_free(o->watch);
 }
@@ -307,6 +315,7 @@ gsrt_status gsrt_outcome_open(gsrt_outcome *o, uint32_t epoch, const char *path,
         return status;
     if (is_emitting_on(o, epoch))
         return open_watch(o);
+    close_watch(o); /* of an earlier lead: others may have led since */
     status = path != NULL                 ? take_over(o, path, now_ns, diag)
              : o->options->resume != NULL ? resume(o, now_ns, diag)
                                           : begin(o, diag);

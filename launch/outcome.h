@@ -35,6 +35,7 @@ typedef struct gsrt_outcome {
     gsrt_moves moves;
     gsrt_watch *watch;                    /* over what is narrowed; NULL: nothing is, or nobody watches; owned */
     gsrt_watch_facts watched;             /* by watches that are over */
+    char evidence[GSRT_PATH_BYTES_MAX];   /* path of the run's own, for the watch */
     const char *const *hosts;             /* [rank_count]; borrowed; NULL: unknown */
     uint64_t start_ns, ready_ns, done_ns; /* of the world's clock */
     const char *ucx;                      /* lane in use, for the report; NULL: none */

@@ -45,7 +45,7 @@ static gsrt_status check_written(const gsrt_scenario *scenario, const gsrt_loade
     gsrt_status status = gsrt_plan_check(scenario->plan, loaded->workload, rank_count, scenario->file, diag);
     if (status != GSRT_OK)
         return status;
-    status = gsrt_admission_open(&admission, scenario, loaded, rank_count, diag);
+    status = gsrt_admission_open(&admission, scenario, loaded, rank_count, scenario->planning.evidence, diag);
     if (status == GSRT_OK)
         status = gsrt_admission_check(&admission, scenario->plan, diag);
     gsrt_admission_fini(&admission);

@@ -141,7 +141,7 @@ gsrt_status gsrt_planning_open(gsrt_planning *planning, const gsrt_scenario *sce
     if (status == GSRT_OK)
         status = open_fleet(p, today, diag);
     if (status == GSRT_OK)
-        status = gsrt_admission_read_evidence(scenario, p->loaded, &p->evidence, diag);
+        status = gsrt_admission_read_evidence(scenario->planning.evidence, p->loaded, &p->evidence, diag);
     if (status == GSRT_OK)
         status = derive_demand(p, diag);
     if (status != GSRT_OK)

@@ -1,12 +1,12 @@
 /* Values are built (launch/json_tree.h) in the order of docs/schemas/report.schema.json; that memory ran out is noticed
  * once, at the end, in print_tree. */
 #include "launch/report.h"
+#include "launch/eras.h"
 #include "launch/json_tree.h"
 #include "launch/predicted.h"
 #include "launch/watch.h"
 
 #include "placement/fallback.h"
-#include "placement/plan_choices.h"
 #include "placement/second_place.h"
 
 #include "base/json.h"
@@ -58,45 +58,15 @@ static json_t *stage_json(const gsrt_plan *plan, const gsrt_workload *workload, 
     return o.value;
 }
 
-/* "narrowed": [{"region": "layer.1", "weights": "q8_0"}] */
-static json_t *narrowed_json(const gsrt_plan *plan)
-{
-    json_t *all = json_array();
-    for (uint32_t i = 0; i < plan->narrowed_count && all != NULL; i++) {
-        char room[GSRT_PLAN_PLACE_NAME_BYTES];
-        gsrt_tree o = {.value = json_object()};
-        gsrt_tree_text(&o, "region", gsrt_plan_place_name(plan->narrowed[i].place, room));
-        gsrt_tree_text(&o, "weights", gsrt_dtype_name(plan->narrowed[i].weights));
-        all = gsrt_tree_append(all, o.value);
-    }
-    return all;
-}
-
 static void set_largest(json_t **all, const char *statistic, double seen, double bound)
 {
+    if (bound < 0)
+        return; /* nothing of the kind was watched */
     gsrt_tree o = {.value = json_object()};
-    if (bound >= 0) {
-        gsrt_tree_text(&o, "statistic", statistic);
-        gsrt_tree_real(&o, "largest", seen);
-        gsrt_tree_real(&o, "bound", bound);
-        *all = gsrt_tree_append(*all, o.value);
-    } else {
-        json_decref(o.value);
-    }
-}
-
-static json_t *violation_json(const gsrt_era *era)
-{
-    gsrt_tree o = {.value = json_object()};
-    const gsrt_plan left = {.narrowed = era->narrowed, .narrowed_count = era->narrowed_count};
-    gsrt_tree_u64(&o, "view", era->view);
-    gsrt_tree_text(&o, "statistic", era->why.statistic);
-    gsrt_tree_real(&o, "seen", era->why.seen);
-    gsrt_tree_real(&o, "bound", era->why.bound);
-    gsrt_tree_u64(&o, "request", era->why.request);
-    gsrt_tree_u64(&o, "position", era->why.position);
-    gsrt_tree_set(&o, "left", narrowed_json(&left));
-    return o.value;
+    gsrt_tree_text(&o, "statistic", statistic);
+    gsrt_tree_real(&o, "largest", seen);
+    gsrt_tree_real(&o, "bound", bound);
+    *all = gsrt_tree_append(*all, o.value);
 }
 
 static json_t *watched_json(const gsrt_report_narrowed *narrowed)
@@ -104,16 +74,16 @@ static json_t *watched_json(const gsrt_report_narrowed *narrowed)
     const gsrt_watch_facts *facts = narrowed->watched;
     gsrt_tree o = {.value = json_object()};
     json_t *largest = json_array(), *violations = json_array();
-    set_largest(&largest, "divergence", facts->divergence, facts->divergence_bound);
-    set_largest(&largest, "absolute_error", facts->absolute_error, facts->absolute_error_bound);
+    if (facts->position_count > 0) {
+        set_largest(&largest, "divergence", facts->divergence, facts->divergence_bound);
+        set_largest(&largest, "absolute_error", facts->absolute_error, facts->absolute_error_bound);
+    }
     for (uint32_t i = 1; i < narrowed->eras->count; i++)
-        violations = gsrt_tree_append(violations, violation_json(&narrowed->eras->items[i]));
+        violations = gsrt_tree_append(violations, gsrt_era_json(&narrowed->eras->items[i], "left"));
     gsrt_tree_u64(&o, "watch", narrowed->every);
     gsrt_tree_u64(&o, "positions", facts->position_count);
     gsrt_tree_u64(&o, "left_out", facts->left_out);
-    gsrt_tree_set(&o, "seen", facts->position_count > 0 ? largest : json_array());
-    if (facts->position_count == 0)
-        json_decref(largest);
+    gsrt_tree_set(&o, "seen", largest);
     gsrt_tree_text(&o, "unwatched", facts->unwatched[0] == 0 ? NULL : facts->unwatched);
     gsrt_tree_set(&o, "violations", violations);
     return o.value;
@@ -129,7 +99,7 @@ static json_t *plan_json(const gsrt_plan *plan, const gsrt_workload *workload)
     gsrt_tree_set(&o, "stages", stages);
     gsrt_tree_set(&o, "spares", numbers(plan->spares, plan->spare_count));
     gsrt_tree_text(&o, "exchange", gsrt_exchange_name(plan->exchange));
-    gsrt_tree_set(&o, "narrowed", narrowed_json(plan));
+    gsrt_tree_set(&o, "narrowed", gsrt_narrowed_json(plan->narrowed, plan->narrowed_count));
     return o.value;
 }
 

@@ -210,12 +210,13 @@ static gsrt_status read_region(gsrt_yaml_reader *reader, const gsrt_yaml_node *n
 static gsrt_status read_weights(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     gsrt_plan_narrowed *narrowed = object;
-    static const char *const words[] = {"f16", "bf16", "q8_0", "q4_0"};
-    static const gsrt_dtype dtypes[] = {GSRT_DTYPE_F16, GSRT_DTYPE_BF16, GSRT_DTYPE_Q8_0, GSRT_DTYPE_Q4_0};
+    const char *words[GSRT_PLAN_NARROW_COUNT];
     size_t index;
-    gsrt_status status = gsrt_yaml_read_word(reader, node, words, sizeof words / sizeof words[0], &index);
+    for (size_t i = 0; i < GSRT_PLAN_NARROW_COUNT; i++)
+        words[i] = gsrt_dtype_name(gsrt_plan_narrow_formats[i]);
+    gsrt_status status = gsrt_yaml_read_word(reader, node, words, GSRT_PLAN_NARROW_COUNT, &index);
     if (status == GSRT_OK)
-        narrowed->weights = dtypes[index];
+        narrowed->weights = gsrt_plan_narrow_formats[index];
     return status;
 }
 

@@ -162,7 +162,7 @@ static void compare(gsrt_watch *w, const row *item)
 static void admit(gsrt_watch *w)
 {
     gsrt_status status = gsrt_admission_open(&w->admission, w->options.scenario, w->options.loaded,
-                                             w->options.rank_count, &w->admission_diag);
+                                             w->options.rank_count, w->options.evidence, &w->admission_diag);
     (void)pthread_mutex_lock(&w->mutex);
     w->is_admitted = true;
     w->admission_status = status;

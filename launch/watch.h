@@ -11,7 +11,8 @@
  * compared. In the twin everything is done at once, in the caller.
  *
  * Legal order: create, logits / violated / is_busy / disable in any number, read, free. Node's thread.
- * Cost: as gsrt_validate's for one pass, beside the node; memory: KV of the watched requests that have not ended.
+ * Cost: as gsrt_validate's for one pass, beside the node; memory: KV of
+ * each watched request, until it has had all its tokens; of one that stops earlier, until the watch is over.
  */
 #ifndef GSRT_LAUNCH_WATCH_H
 #define GSRT_LAUNCH_WATCH_H
@@ -28,6 +29,7 @@ typedef struct gsrt_watch_options {
     const gsrt_loaded *loaded;
     const gsrt_answers *answers; /* what is known of prompts and answers; grows meanwhile */
     const gsrt_plan *plan;       /* what is narrowed; borrowed for the call */
+    const char *evidence;        /* the file that what is seen is added to; borrowed until free; NULL: none */
     uint32_t rank_count;
     bool is_inline; /* no thread of its own */
 } gsrt_watch_options;

@@ -48,12 +48,9 @@ static const char *pool_lacks(const gsrt_deployment_pool *pool)
 
 static const char *choice_lacks(const gsrt_workload *workload, uint32_t region, const gsrt_region_choice *choice)
 {
-    bool is_known = choice->weights_are_as_given || choice->weights == GSRT_DTYPE_F16 ||
-                    choice->weights == GSRT_DTYPE_BF16 || choice->weights == GSRT_DTYPE_Q8_0 ||
-                    choice->weights == GSRT_DTYPE_Q4_0;
     if (choice->arithmetic != GSRT_ARITHMETIC_CANONICAL)
         return "kernels but the canonical ones";
-    if (!is_known)
+    if (!choice->weights_are_as_given && !gsrt_plan_is_narrow(choice->weights))
         return "kernels for weights in such a format";
     if (choice->compute != gsrt_region_compute(workload, region, choice))
         return "products of inputs in another format than the canonical one";

@@ -23,7 +23,7 @@ const char *gsrt_way_name(gsrt_way way); /* "full", "spare", "reshaped"; static 
  * GSRT_OK | GSRT_EINFEASIBLE: nobody is there | GSRT_ENOMEM. O(ranks). */
 GSRT_MUST_CHECK gsrt_status gsrt_plan_without(const gsrt_plan *full, const bool *is_there, uint32_t rank_count,
                                               gsrt_plan **out, gsrt_way *out_way);
-/* The same stages, groups, shares and exchange; spares do not count. */
+/* The same stages, groups, shares, exchange and narrowed regions; spares do not count. */
 bool gsrt_plan_is_equal(const gsrt_plan *a, const gsrt_plan *b);
 /* The same, narrowed regions too, but for which ranks have the roles: what a role has to do is the same in both. */
 bool gsrt_plan_has_layout_of(const gsrt_plan *a, const gsrt_plan *b);

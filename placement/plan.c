@@ -182,9 +182,15 @@ static gsrt_status check_ranks(const gsrt_plan *plan, uint32_t rank_count, const
     return status;
 }
 
-static bool is_narrow(gsrt_dtype dtype)
+const gsrt_dtype gsrt_plan_narrow_formats[GSRT_PLAN_NARROW_COUNT] = {GSRT_DTYPE_F16, GSRT_DTYPE_BF16, GSRT_DTYPE_Q8_0,
+                                                                     GSRT_DTYPE_Q4_0};
+
+bool gsrt_plan_is_narrow(gsrt_dtype dtype)
 {
-    return dtype == GSRT_DTYPE_F16 || dtype == GSRT_DTYPE_BF16 || dtype == GSRT_DTYPE_Q8_0 || dtype == GSRT_DTYPE_Q4_0;
+    for (size_t i = 0; i < GSRT_PLAN_NARROW_COUNT; i++)
+        if (gsrt_plan_narrow_formats[i] == dtype)
+            return true;
+    return false;
 }
 
 static gsrt_status check_narrowed(const gsrt_plan *plan, const gsrt_workload *workload, const char *file,
@@ -194,7 +200,7 @@ static gsrt_status check_narrowed(const gsrt_plan *plan, const gsrt_workload *wo
         const gsrt_plan_narrowed *narrowed = &plan->narrowed[i];
         char where[PLACE_BYTES_MAX];
         (void)snprintf(where, sizeof where, "plan.narrowed[%" PRIu32 "]", i);
-        if (narrowed->place >= GSRT_PLAN_PLACE_COUNT || !is_narrow(narrowed->weights))
+        if (narrowed->place >= GSRT_PLAN_PLACE_COUNT || !gsrt_plan_is_narrow(narrowed->weights))
             return gsrt_diag_set(diag, GSRT_EINPUT, file, where,
                                  "is no region, or no format to narrow weights to; f16, bf16, q8_0 and q4_0 are");
         if (i > 0 && narrowed->place <= plan->narrowed[i - 1].place)

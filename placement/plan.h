@@ -31,6 +31,11 @@ enum {
 };
 
 /* A region whose weights are computed with in another format than the file's (placement/plan_choices.h). */
+/* What weights may be narrowed to: canonical kernels compute with them. */
+enum { GSRT_PLAN_NARROW_COUNT = 4 };
+extern const gsrt_dtype gsrt_plan_narrow_formats[GSRT_PLAN_NARROW_COUNT];
+bool gsrt_plan_is_narrow(gsrt_dtype dtype);
+
 typedef struct gsrt_plan_narrowed {
     uint32_t place;
     gsrt_dtype weights;

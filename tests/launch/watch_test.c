@@ -31,6 +31,7 @@ typedef struct site {
     float rows[POSITIONS][VOCAB]; /* as narrowed weights give them */
     double largest;               /* divergence of these */
     scratch_directory scratch;
+    const char *evidence; /* the file that the watch adds to */
 } site;
 
 static void run_passes(site *s)
@@ -126,6 +127,7 @@ static site open_site(void)
     run_passes(&s);
     write_evidence(&s);
     read_scenario(&s);
+    s.evidence = s.scenario->planning.evidence;
     gsrt_mxcsr_restore(mxcsr);
     return s;
 }
@@ -142,6 +144,7 @@ static gsrt_watch *start(site *s, bool is_inline)
                                   .loaded = &s->loaded,
                                   .answers = &s->answers,
                                   .plan = s->plan,
+                                  .evidence = s->evidence,
                                   .rank_count = 1,
                                   .is_inline = is_inline};
     ck_assert_int_eq(gsrt_watch_create(&options, &watch), GSRT_OK);
@@ -215,6 +218,41 @@ static void check(bool is_inline)
     close_site(&s);
 }
 
+static uint32_t count_of(const gsrt_buffer *text, const char *word)
+{
+    uint32_t count = 0;
+    for (const char *at = (const char *)text->data; (at = strstr(at, word)) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* A second violation of a run is added to the evidence of the first. */
+START_TEST(violated_again)
+{
+    site s = open_site();
+    char path[300];
+    for (uint32_t turn = 1; turn <= 2; turn++) {
+        const gsrt_plan_narrowed layer = {GSRT_PLAN_LAYER, GSRT_DTYPE_Q8_0};
+        const gsrt_violation_seen seen = {"divergence", 2 * s.largest, 1.5 * s.largest, 0, turn};
+        gsrt_diag diag = {0};
+        gsrt_buffer evidence;
+        gsrt_buffer_init(&evidence, 1 << 16);
+        ck_assert_int_eq(gsrt_plan_narrow(s.plan, &layer, 1), GSRT_OK);
+        gsrt_watch *watch = start(&s, true);
+        ck_assert_msg(gsrt_watch_disable(watch, &seen, s.plan, &evidence, &diag) == GSRT_OK, "%s", diag.text);
+        (void)gsrt_watch_free(watch);
+        int descriptor = scratch_open(&s.scratch, turn == 1 ? "first.json" : "second.json");
+        ck_assert(write(descriptor, evidence.data, evidence.len) == (ssize_t)evidence.len && close(descriptor) == 0);
+        (void)snprintf(path, sizeof path, "%s/%s.json", s.scratch.path, turn == 1 ? "first" : "second");
+        s.evidence = path;
+        ck_assert_int_eq(gsrt_buffer_append(&evidence, "", 1), GSRT_OK);
+        ck_assert_uint_eq(count_of(&evidence, "in use: w, request"), turn);
+        gsrt_buffer_fini(&evidence);
+    }
+    close_site(&s);
+}
+END_TEST
+
 START_TEST(with_a_thread)
 {
     check(false);
@@ -251,6 +289,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *tests[] = {with_a_thread, at_once, freed_in_the_middle};
+    const TTest *tests[] = {with_a_thread, at_once, violated_again, freed_in_the_middle};
     return unit_run("watch", tests, sizeof tests / sizeof tests[0]);
 }
