@@ -3,14 +3,21 @@
  *
  *     reality_cases FLEET.yaml CATALOGUE.yaml < cases > predictions
  *
- * case        "case" ID CONFIG.json ENGINE WIDTH DATA EXPERTS STAGES ALGORITHM WEIGHTS STATE COMPUTE BATCH CONCURRENCY
- *             CHUNK PROMPT OUTPUT LEAST, separated by blanks. ALGORITHM: a name, or "best": the one that is predicted
- * to be fastest, as libraries choose by themselves. WEIGHTS, STATE: a dtype, or "given". LEAST: the shortest of prompts
- * and answers over the longest, which PROMPT and OUTPUT are. "op" ID ENGINE CLASS FORMAT OPERATIONS BYTES: one piece of
- * work. "collective" ID LINK EQUATION WIDTH BYTES: one exchange over that link and back. prediction  of a case: ID,
- * then for ttft and tpot: value lo hi, in s; fill level of the fullest memory and the batch that fits; the times of a
- * prefill and a decode step; then what a greedy roofline needs of the workload: weight bytes, active parameters, KV
- * bytes of a sequence. Of others: ID, value lo hi, in s. Or ID and "refused" and why.
+ * A case: "case" ID CONFIG.json ENGINE WIDTH DATA EXPERTS STAGES ALGORITHM WEIGHTS STATE COMPUTE BATCH CONCURRENCY
+ * CHUNK PROMPT OUTPUT LEAST, separated by blanks. ALGORITHM: a name, or "best": the one that is predicted to be
+ * fastest, as libraries choose by themselves. WEIGHTS, STATE: a dtype, or "given". LEAST: the shortest of prompts and
+ * answers over the longest, which PROMPT and OUTPUT are.
+ *
+ * Or a piece of work: "op" ID ENGINE CLASS FORMAT OPERATIONS BYTES.
+ *
+ * Or an exchange over a link and back: "collective" ID LINK EQUATION WIDTH BYTES.
+ *
+ * Or whether a deployment fits: "memory", then as a case.
+ *
+ * The prediction of a case: ID, then for ttft and tpot: value lo hi, in s; fill level of the fullest memory and the
+ * batch that fits; the times of a prefill and a decode step; then what a greedy roofline needs of the workload: weight
+ * bytes, active parameters, KV bytes of a sequence; tokens/s: value lo hi. Of work and exchanges: ID, value lo hi, in
+ * s. Of "memory": ID, the fill level, whether the checker calls it too small. Or ID and "refused" and why.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -35,11 +35,11 @@ static bool is_there(const deriving *d, gsrt_transformation_kind kind, const cha
 /* name: static, or of the arena. */
 static void add_kept(deriving *d, gsrt_transformation_kind kind, gsrt_effect_class effect, const char *name)
 {
-    if (name == NULL || d->count == REGION_TRANSFORMATIONS_MAX) {
-        d->status = GSRT_ENOMEM;
+    if (name != NULL && is_there(d, kind, name))
         return;
-    }
-    if (!is_there(d, kind, name))
+    if (name == NULL || d->count == REGION_TRANSFORMATIONS_MAX)
+        d->status = GSRT_ENOMEM;
+    else
         d->items[d->count++] = (gsrt_transformation){.name = name,
                                                      .kind = kind,
                                                      .region = d->region,

@@ -53,8 +53,6 @@ gsrt_quantity gsrt_equation_apply(const gsrt_equation *equation, const gsrt_quan
 /* What no inventory states and every prediction needs (a share of the stated rate that is achieved, say), each with its
  * source: an input like any other. Unknown: there is none of this name. */
 gsrt_quantity gsrt_cost_assumed(const char *name);
-/* Their names; NULL past the last. */
-const char *gsrt_cost_assumption_name(size_t index);
 
 /* ---- derivations ---- */
 
@@ -143,24 +141,6 @@ typedef struct gsrt_cost_question {
  * without `why`. Pure. */
 GSRT_MUST_CHECK gsrt_status gsrt_cost_predict(const gsrt_cost_question *question, gsrt_derivation *why, gsrt_cost *out);
 void gsrt_cost_fini(gsrt_cost *cost);
-
-/* One layer (or embed, or output) in a step of the first stage of the first pool. */
-typedef struct gsrt_cost_layer {
-    double work_s;     /* of the slowest member, launches included */
-    double fixed_s;    /* of it, as long however many members there are: launches, and what each does for all rows */
-    double exchange_s; /* among the members */
-    double exposed;    /* of the shorter of the two as much stays visible, however many layers are summed */
-    bool is_known;
-} gsrt_cost_layer;
-
-/* Parts of a batch are not rounded up here, so that times over rows fall as rows grow. A step of the stage takes at
- * least the larger of sum(work_s) + exposed * sum(exchange_s) and sum(exchange_s) + exposed * sum(work_s) over its
- * layers: what a bound adds up. question: is_plain, with a profile. rows, sequences, context: of the step, as in a
- * prediction. */
-gsrt_cost_layer gsrt_cost_layer_of(const gsrt_cost_question *question, uint32_t region, gsrt_phase phase, double rows,
-                                   double sequences, double context);
-/* The host's work that a step of so many sequences waits for besides, s. */
-double gsrt_cost_host_s(const gsrt_cost_question *question, double sequences);
 
 /* What an engine achieves at best: what is stated times a share <= 1 (docs/planning.md). No prediction takes less time
  * than operations / rate or bytes / bandwidth, value by value. Unknown where nothing is stated.

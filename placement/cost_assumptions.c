@@ -186,11 +186,6 @@ gsrt_quantity gsrt__assumed(gsrt__assumption_id id)
                            .valid_until_day = GSRT_DAY_LAST};
 }
 
-const char *gsrt_cost_assumption_name(size_t index)
-{
-    return index < GSRT__ASSUMPTION_COUNT ? gsrt__assumptions[index].name : NULL;
-}
-
 gsrt_quantity gsrt_cost_assumed(const char *name)
 {
     for (gsrt__assumption_id id = 0; id < GSRT__ASSUMPTION_COUNT; id++) {

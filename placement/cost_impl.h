@@ -361,6 +361,26 @@ gsrt__waiting gsrt__wait(gsrt__walk *walk, uint32_t pool, const gsrt__load *load
 void gsrt__upkeep(gsrt__walk *walk, const gsrt__load *loads, double activity, gsrt__term throughput,
                   gsrt__term *out_power, gsrt__term *out_energy, gsrt__term *out_cost, gsrt__term *out_mttf);
 
+/* ---- for bounds ---- */
+
+/* One layer (or embed, or output) in a step of the first stage of the first pool. */
+typedef struct gsrt__cost_layer {
+    double work_s;     /* of the slowest member, launches included */
+    double fixed_s;    /* of it, as long however many members there are: launches, and what each does for all rows */
+    double exchange_s; /* among the members */
+    double exposed;    /* of the shorter of the two as much stays visible, however many layers are summed */
+    bool is_known;
+} gsrt__cost_layer;
+
+/* Parts of a batch are not rounded up here, so that times over rows fall as rows grow. A step of the stage takes at
+ * least the larger of sum(work_s) + exposed * sum(exchange_s) and sum(exchange_s) + exposed * sum(work_s) over its
+ * layers: what a bound adds up. question: is_plain, with a profile. rows, sequences, context: of the step, as in a
+ * prediction. */
+gsrt__cost_layer gsrt__cost_layer_of(const gsrt_cost_question *question, uint32_t region, gsrt_phase phase, double rows,
+                                     double sequences, double context);
+/* The host's work that a step of so many sequences waits for besides, s. */
+double gsrt__host_s(const gsrt_cost_question *question, double sequences);
+
 /* ---- dimensions ---- */
 
 #define GSRT__PLAIN ((gsrt_dimension){0})

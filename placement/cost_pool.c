@@ -51,7 +51,7 @@ static gsrt__term host_work(gsrt__walk *walk, double sequences)
                                        gsrt__assume(walk, GSRT__ASSUMPTION_HOST_SEQUENCE)));
 }
 
-double gsrt_cost_host_s(const gsrt_cost_question *question, double sequences)
+double gsrt__host_s(const gsrt_cost_question *question, double sequences)
 {
     gsrt__walk walk = {.question = question, .deployment = question->deployment};
     return is_native(&walk) ? host_work(&walk, sequences).quantity.value : 0;

@@ -467,8 +467,8 @@ gsrt__stage_time gsrt__stage_step(gsrt__walk *walk, uint32_t pool, uint32_t stag
 
 /* ---- one layer ---- */
 
-gsrt_cost_layer gsrt_cost_layer_of(const gsrt_cost_question *question, uint32_t region, gsrt_phase phase, double rows,
-                                   double sequences, double context)
+gsrt__cost_layer gsrt__cost_layer_of(const gsrt_cost_question *question, uint32_t region, gsrt_phase phase, double rows,
+                                     double sequences, double context)
 {
     gsrt__walk walk = {.question = question,
                        .profile = question->profile,
@@ -480,8 +480,8 @@ gsrt_cost_layer gsrt_cost_layer_of(const gsrt_cost_question *question, uint32_t 
     const gsrt_deployment_pool *pool = &question->deployment->pools[0];
     const gsrt_deployment_stage *s = &pool->stages[0];
     const gsrt__layer_kind *kind = &walk.profile->kinds[walk.profile->kind_of_region[region]];
-    gsrt_cost_layer out = {.exposed = s->overlaps ? gsrt__assumed(GSRT__ASSUMPTION_EXPOSED).value : 1,
-                           .is_known = true};
+    gsrt__cost_layer out = {.exposed = s->overlaps ? gsrt__assumed(GSRT__ASSUMPTION_EXPOSED).value : 1,
+                            .is_known = true};
     for (uint32_t m = 0; m < s->member_count; m++) {
         gsrt__cut cut = gsrt__cut_of(s, m);
         engine_terms engine = engine_terms_of(&walk, s->members[m].part, pool->power_cap_w);

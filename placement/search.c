@@ -120,7 +120,8 @@ static gsrt_status unsupported(const gsrt__search *s, const char *name, gsrt_dia
                          s->layer_count);
 }
 
-/* Where the policy found nothing: from what only exceeds limits; else by dynamic programming; a small instance is gone
+/* Where the policy found nothing: from what only exceeds limits; else, after greedy, by dynamic
+ * programming; a small instance is gone
  * through, with a budget of its own, so that no policy misses a plan that `exhaustive` finds. */
 static void find_any(gsrt__search *s, const policy *chosen)
 {
@@ -137,6 +138,8 @@ static void find_any(gsrt__search *s, const policy *chosen)
     s->budget_now = budget;
     if (!s->has_best && chosen->run == gsrt__search_greedy && s->status == GSRT_OK)
         gsrt__search_dp(s);
+    if (from != NULL)
+        gsrt__sketch_give_back(s, from);
     if (!s->has_best && s->is_small && s->status == GSRT_OK)
         gsrt__search_any(s);
 }

@@ -232,31 +232,30 @@ static bound throughput_bound(gsrt__search *s, uint32_t numeric, work_times *tim
     return b;
 }
 
-/* Seconds of one request at least. */
+/* Seconds of one request at least: of its first token, and of each later one. */
 static bound latency_bound(gsrt__search *s, uint32_t numeric, work_times *times, gsrt_measure measure,
                            gsrt_status *status)
 {
     const gsrt_demand *demand = &s->problem->demand;
-    double output = demand->output_tokens.value, seconds = 0;
-    if (measure != GSRT_MEASURE_TTFT) {
-        times_of(s, numeric, 1, 1, 0, times);
-        double rate = rate_at_most(s, times, NULL);
-        seconds += rate > 0 ? (measure == GSRT_MEASURE_TPOT ? 1 : output - 1) / (rate * gsrt__rows_most(s)) : HUGE_VAL;
-    }
+    double first = 0, later = 0, step = 0;
+    const char *reason = "one request alone on all engines at once, no time for links";
     if (measure != GSRT_MEASURE_TPOT) {
         times_of(s, numeric, 1, 0, demand->prompt_tokens.lo * (1 - demand->prefix_share), times);
         double rate = rate_at_most(s, times, NULL);
-        seconds += rate > 0 ? 1 / rate : 0;
+        first = rate > 0 ? 1 / rate : 0;
     }
-    double step, by_step;
-    *status = gsrt__bound_of_step(s, numeric, &step);
-    by_step = step / gsrt__rows_most(s) *
-              (measure == GSRT_MEASURE_LATENCY ? output - 1
-               : measure == GSRT_MEASURE_TPOT  ? 1
-                                               : 0);
-    if (by_step > seconds)
-        return (bound){by_step, "each layer in the group that is fastest for one row"};
-    return (bound){seconds, "one request alone on all engines at once, no time for links"};
+    if (measure != GSRT_MEASURE_TTFT) {
+        times_of(s, numeric, 1, 1, 0, times);
+        double rate = rate_at_most(s, times, NULL);
+        later = rate > 0 ? 1 / rate : HUGE_VAL;
+        *status = gsrt__bound_of_step(s, numeric, &step);
+        if (step > later) {
+            later = step;
+            reason = "each layer in the group that is fastest for one row";
+        }
+        later = later / gsrt__rows_most(s) * (measure == GSRT_MEASURE_TPOT ? 1 : demand->output_tokens.value - 1);
+    }
+    return (bound){first + later, reason};
 }
 
 static bound per_token_bound(gsrt__search *s, uint32_t numeric, work_times *times, double *weight, gsrt_status *status)

@@ -180,11 +180,17 @@ void gsrt__search_exhaustive(gsrt__search *s)
     walk_all(s, false, false);
 }
 
+/* So many evaluations from now on. */
+static void set_budget(gsrt__search *s, uint64_t more)
+{
+    s->budget_now = more > UINT64_MAX - s->evaluation_count ? UINT64_MAX : s->evaluation_count + more;
+}
+
 void gsrt__search_any(gsrt__search *s)
 {
-    s->budget_now = s->evaluation_count + s->options->budget / 4;
+    set_budget(s, s->options->budget / 4);
     walk_all(s, true, true);
-    s->budget_now = s->evaluation_count + s->options->budget;
+    set_budget(s, s->options->budget);
     if (!s->has_best && s->status == GSRT_OK)
         walk_all(s, false, true);
 }

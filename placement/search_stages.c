@@ -36,18 +36,12 @@ typedef struct table {
     double rate_most;          /* value a second of a stage, at most */
 } table;
 
-static bool is_per_price(const gsrt__ways *x)
-{
-    gsrt_measure measure = x->s->problem->objective.measure;
-    return measure == GSRT_MEASURE_COST || measure == GSRT_MEASURE_ENERGY;
-}
-
 /* What is to be small: what all engines earn together; or the most for what an engine costs a second. */
 static double together(const gsrt__ways *x, const double *earned, const double *weight)
 {
     double sum = 0;
     for (uint32_t c = 0; c < x->s->class_count; c++) {
-        if (!is_per_price(x))
+        if (weight == NULL)
             sum += earned[c] * (double)x->s->classes[c].total;
         else if (weight[c] >= 0 && earned[c] > sum * weight[c])
             sum = weight[c] > 0 ? earned[c] / weight[c] : HUGE_VAL;
@@ -90,12 +84,9 @@ static double earned_by_work(const gsrt__ways *x, uint32_t class, uint32_t refer
 static entry mixed_entry(const gsrt__ways *x, uint32_t class, uint32_t reference, uint32_t batch, const double *prefill,
                          const double *decode)
 {
-    double by_decode = earned_by_work(x, class, reference, batch, decode), engines = 0;
+    double by_decode = earned_by_work(x, class, reference, batch, decode);
     double by_prefill = earned_by_work(x, class, reference, x->batch_count, prefill);
-    for (uint32_t c = 0; c < x->s->class_count; c++)
-        engines += (double)x->s->classes[c].total;
-    return (entry){
-        .earned = by_decode > by_prefill ? by_decode : by_prefill, .least = 2, .most = engines > 2 ? engines : 2};
+    return (entry){.earned = by_decode > by_prefill ? by_decode : by_prefill, .least = 2, .most = x->engine_count};
 }
 
 /* All ways of a class to decode in batches up to x->batches[batch], with prefills between or without (NULL). */
@@ -118,7 +109,7 @@ static void entries_of(const gsrt__ways *x, uint32_t class, uint32_t reference, 
         double earned = most_per_second(x, prefill, decode, w->prefill, seconds);
         out[w->entry].earned = earned > out[w->entry].earned ? earned : out[w->entry].earned;
     }
-    if (gsrt__is_mixed(x, class))
+    if (x->is_mixed[class])
         out[MIXED] = mixed_entry(x, class, reference, batch, prefill, decode);
 }
 
@@ -234,7 +225,7 @@ static double earned_at(const gsrt__ways *x, const prices *y, uint32_t reference
         least[w->class] = one > least[w->class] ? one : least[w->class];
     }
     for (uint32_t c = 0; c < count; c++) {
-        if (x->is_usable[c] && gsrt__is_mixed(x, c))
+        if (x->is_usable[c] && x->is_mixed[c])
             least[c] = fmax(least[c], mixed_entry(x, c, reference, x->batch_count, y->prefill, NULL).earned);
     }
     for (uint32_t b = x->batch_count; b-- > 0;)

@@ -1,12 +1,18 @@
-/* What the cost model says of every group that engines can form: one engine alone, groups of one class width by width
- * and in every mode, then all that are wider from below, and groups of several classes from below (docs/planning.md,
- * "Stages").
+/* What the cost model says of every group that engines of one class can form: one engine alone, groups width by width
+ * and in every mode, then all that are wider from below (docs/planning.md, "Stages").
  */
 #include "placement/search_ways.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
+
+/* What one engine does of a layer that several would share, as in a way. */
+typedef struct shared_work {
+    double *prefill, *prefill_apart; /* of one prompt; of as many at once as there are engines */
+    double *decode;
+    double *one; /* [kind] seconds of a step of one row */
+} shared_work;
 
 /* ---- what is looked at ---- */
 
@@ -42,9 +48,8 @@ static bool find_kinds(gsrt__ways *x)
 static void find_memory(gsrt__ways *x)
 {
     const gsrt__numeric *n = &x->s->numerics[x->numeric];
-    for (uint32_t l = 0; l < x->s->layer_count; l++) {
+    for (uint32_t l = 0; l < x->s->layer_count; l++)
         x->state_bytes += n->layers[l].state_bytes * gsrt__state_positions(&n->layers[l], x->s->context_max);
-    }
 }
 
 /* Up to what all engines of a class keep, and then the largest there is. */
@@ -56,8 +61,8 @@ static void find_batches(gsrt__ways *x)
     for (uint32_t c = 0; c < x->s->class_count; c++)
         most = fmax(most, x->s->classes[c].capacity * (double)x->s->classes[c].total / state_bytes);
     while (at < most && at < largest) {
-        assert(x->batch_count <
-               GSRT__BATCHES_MAX - 1); /* 1.15 to the power of them is more than GSRT__BATCH_MAX, drafts and all */
+        /* 1.15 to the power of them is more than GSRT__BATCH_MAX, drafts and all */
+        assert(x->batch_count < GSRT__BATCHES_MAX - 1);
         x->batches[x->batch_count++] = at;
         at = fmax(at + 1, floor(at * growth));
     }
@@ -85,11 +90,11 @@ static void set_members(gsrt__ways *x, uint32_t class, uint32_t width)
 }
 
 /* rows: of all data groups. */
-static gsrt_cost_layer layer_of(const gsrt__ways *x, uint32_t kind, gsrt_phase phase, double rows, double sequences)
+static gsrt__cost_layer layer_of(const gsrt__ways *x, uint32_t kind, gsrt_phase phase, double rows, double sequences)
 {
     double seen = x->request.cached + (phase == GSRT_PHASE_PREFILL ? (x->request.prompt + 1) / 2
                                                                    : x->request.prompt + (x->request.output + 1) / 2);
-    return gsrt_cost_layer_of(&x->question, x->region[kind], phase, rows, sequences, seen);
+    return gsrt__cost_layer_of(&x->question, x->region[kind], phase, rows, sequences, seen);
 }
 
 /* What overlapping leaves of work and exchanges has two forms, and a step takes at least each of them, summed over its
@@ -117,9 +122,9 @@ static void blend(const gsrt__ways *x, double forms[2][GSRT__KINDS_MAX], double 
 static bool step_of(const gsrt__ways *x, gsrt_phase phase, double rows, double sequences, double *out)
 {
     double forms[2][GSRT__KINDS_MAX];
-    double host = gsrt_cost_host_s(&x->question, sequences) / x->s->layer_count;
+    double host = gsrt__host_s(&x->question, sequences) / x->s->layer_count;
     for (uint32_t k = 0; k < x->kind_count; k++) {
-        gsrt_cost_layer layer = layer_of(x, k, phase, rows, sequences);
+        gsrt__cost_layer layer = layer_of(x, k, phase, rows, sequences);
         if (!layer.is_known)
             return false;
         forms[0][k] = layer.work_s + layer.exposed * layer.exchange_s;
@@ -220,7 +225,7 @@ static gsrt_status find_categories(gsrt__ways *x)
 /* ---- groups of one class ---- */
 
 /* Of the engine that is set, alone; most: how many engines there are. */
-static gsrt_status find_shared(gsrt__ways *x, double most, gsrt__shared_work *out)
+static gsrt_status find_shared(gsrt__ways *x, double most, shared_work *out)
 {
     out->prefill = gsrt_arena_take(&x->s->scratch, x->kind_count, sizeof(double));
     out->decode = gsrt_arena_take(&x->s->scratch, (size_t)x->kind_count * x->batch_count, sizeof(double));
@@ -229,7 +234,7 @@ static gsrt_status find_shared(gsrt__ways *x, double most, gsrt__shared_work *ou
     if (out->prefill == NULL || out->prefill_apart == NULL || out->decode == NULL || out->one == NULL)
         return GSRT_ENOMEM;
     for (uint32_t k = 0; k < x->kind_count; k++) {
-        gsrt_cost_layer layer = layer_of(x, k, GSRT_PHASE_PREFILL, x->request.prompt, 1);
+        gsrt__cost_layer layer = layer_of(x, k, GSRT_PHASE_PREFILL, x->request.prompt, 1);
         out->prefill[k] = (layer.work_s - layer.fixed_s) / x->request.output;
         layer = layer_of(x, k, GSRT_PHASE_PREFILL, x->request.prompt * most, most);
         out->prefill_apart[k] = (layer.work_s - layer.fixed_s) / (most * x->request.output);
@@ -252,9 +257,9 @@ static bool wide_step(const gsrt__ways *x, gsrt_phase phase, double rows, double
                       const double *categories, const double *shared, double *out)
 {
     double forms[2][GSRT__KINDS_MAX];
-    double host = scale * gsrt_cost_host_s(&x->question, sequences) / x->s->layer_count;
+    double host = scale * gsrt__host_s(&x->question, sequences) / x->s->layer_count;
     for (uint32_t k = 0; k < x->kind_count; k++) {
-        gsrt_cost_layer layer = layer_of(x, k, phase, rows, sequences);
+        gsrt__cost_layer layer = layer_of(x, k, phase, rows, sequences);
         double experts = categories[k * GSRT__BOUND_CATEGORIES + GSRT__BOUND_EXPERTS];
         double work = shared[k] + scale * layer.fixed_s + fuller * experts;
         if (!layer.is_known)
@@ -271,7 +276,7 @@ static bool wide_step(const gsrt__ways *x, gsrt_phase phase, double rows, double
 /* As many engine-seconds as every group that has at least the `n` engines of the one that is set: what they
  * share is at least what one engine has to do, with experts apart as much as the fullest group does; n times the rest
  * grows with n. */
-static gsrt_status add_wide(gsrt__ways *x, uint32_t class, uint32_t entry, const gsrt__shared_work *shared, uint32_t n,
+static gsrt_status add_wide(gsrt__ways *x, uint32_t class, uint32_t entry, const shared_work *shared, uint32_t n,
                             uint32_t data)
 {
     bool is_apart = x->d->pools[0].stages[0].expert_width > 1;
@@ -299,7 +304,6 @@ static gsrt_status add_wide(gsrt__ways *x, uint32_t class, uint32_t entry, const
     return GSRT_OK;
 }
 
-/* The smallest of the wider groups of each kind; past the last kind: one more than all engines. */
 uint64_t gsrt__wide_from(const gsrt__engine_class *class, uint32_t wide)
 {
     uint64_t place = class->levels[0] > GSRT__WIDTHS ? class->levels[0] : GSRT__WIDTHS, from = GSRT__WIDTHS + 1;
@@ -325,7 +329,7 @@ static gsrt_status find_width(gsrt__ways *x, uint32_t class, uint32_t width, uin
 
 /* Of wide ones those modes that exchange least: data or experts on all members, or on none. There may be fewer experts
  * than members: only what is exchanged, and what each member does by itself, is asked for. */
-static gsrt_status find_wide(gsrt__ways *x, uint32_t class, const gsrt__shared_work *shared, uint32_t wide,
+static gsrt_status find_wide(gsrt__ways *x, uint32_t class, const shared_work *shared, uint32_t wide,
                              uint32_t algorithm)
 {
     uint32_t width = (uint32_t)gsrt__wide_from(&x->s->classes[class], wide);
@@ -341,7 +345,7 @@ static gsrt_status find_wide(gsrt__ways *x, uint32_t class, const gsrt__shared_w
     return status;
 }
 
-static gsrt_status find_group(gsrt__ways *x, uint32_t class, const gsrt__shared_work *shared, uint32_t algorithm)
+static gsrt_status find_group(gsrt__ways *x, uint32_t class, const shared_work *shared, uint32_t algorithm)
 {
     const gsrt__engine_class *c = &x->s->classes[class];
     gsrt_status status = GSRT_OK;
@@ -358,7 +362,7 @@ static gsrt_status find_ways(gsrt__ways *x)
     gsrt_status status = GSRT_OK;
     for (uint32_t c = 0; c < x->s->class_count && status == GSRT_OK; c++) {
         uint32_t before = x->way_count;
-        gsrt__shared_work shared = {0};
+        shared_work shared = {0};
         if (!x->is_usable[c])
             continue;
         set_members(x, c, 1);
@@ -376,26 +380,22 @@ static gsrt_status find_ways(gsrt__ways *x)
 
 /* ---- groups of several classes ---- */
 
-bool gsrt__is_mixed(const gsrt__ways *x, uint32_t class)
+/* Which classes may share a stage with another; and of a layer of one row in such a group: at least what each member
+ * does, and its part of what all share. Exchanges are left out. */
+static void find_mixed(gsrt__ways *x)
 {
-    for (uint32_t c = 0; c < x->s->class_count; c++)
-        if (c != class && x->is_usable[c] && x->is_usable[class] && gsrt__may_share(x->s, c, class))
-            return true;
-    return false;
-}
-
-/* A layer of one row: at least what each member does, and its part of what all share; exchanges are left out. */
-static void note_mixed(gsrt__ways *x)
-{
-    double least[GSRT__KINDS_MAX], engines = 0;
-    bool is_mixed = false;
+    double least[GSRT__KINDS_MAX];
+    bool is_any = false;
     for (uint32_t c = 0; c < x->s->class_count; c++) {
-        engines += (double)x->s->classes[c].total;
-        is_mixed = is_mixed || gsrt__is_mixed(x, c);
+        x->engine_count += (double)x->s->classes[c].total;
+        for (uint32_t other = 0; other < x->s->class_count; other++)
+            x->is_mixed[c] = x->is_mixed[c] ||
+                             (other != c && x->is_usable[c] && x->is_usable[other] && gsrt__may_share(x->s, other, c));
+        is_any = is_any || x->is_mixed[c];
     }
     for (uint32_t k = 0; k < x->kind_count; k++)
-        least[k] = x->fixed_least[k] + x->shared_least[k] / engines;
-    if (is_mixed)
+        least[k] = x->fixed_least[k] + x->shared_least[k] / x->engine_count;
+    if (is_any)
         note_least(x, least);
 }
 
@@ -407,9 +407,10 @@ gsrt_status gsrt__ways_find(gsrt__search *s, uint32_t numeric, bool has_batches,
     if (!find_kinds(x))
         return GSRT_OK;
     x->is_usable = gsrt_arena_take(&s->scratch, s->class_count, sizeof *x->is_usable);
+    x->is_mixed = gsrt_arena_take(&s->scratch, s->class_count, sizeof *x->is_mixed);
     x->d = gsrt_deployment_create(q->workload, 1);
-    if (x->is_usable == NULL || x->d == NULL || gsrt_deployment_add_stages(x->d, 0, 1) != GSRT_OK ||
-        gsrt_deployment_add_members(x->d, 0, 0, 1) != GSRT_OK)
+    if (x->is_usable == NULL || x->is_mixed == NULL || x->d == NULL ||
+        gsrt_deployment_add_stages(x->d, 0, 1) != GSRT_OK || gsrt_deployment_add_members(x->d, 0, 0, 1) != GSRT_OK)
         return GSRT_ENOMEM;
     memcpy(x->d->choices, s->numerics[numeric].choices, x->d->region_count * sizeof *x->d->choices);
     x->d->context_max = s->context_max;
@@ -435,7 +436,8 @@ gsrt_status gsrt__ways_find(gsrt__search *s, uint32_t numeric, bool has_batches,
         find_batches(x);
     gsrt_status status = find_categories(x);
     status = status == GSRT_OK ? find_ways(x) : status;
-    note_mixed(x);
+    if (status == GSRT_OK)
+        find_mixed(x);
     return status;
 }
 

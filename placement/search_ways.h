@@ -21,13 +21,6 @@ typedef struct gsrt__way {
     double *decode;        /* [batch][kind] engine-seconds of a layer for one token */
 } gsrt__way;
 
-/* What one engine does of a layer that several would share, as in a way. */
-typedef struct gsrt__shared_work {
-    double *prefill, *prefill_apart; /* of one prompt; of as many at once as there are engines */
-    double *decode;
-    double *one; /* [kind] seconds of a step of one row */
-} gsrt__shared_work;
-
 typedef struct gsrt__ways {
     gsrt__search *s;
     uint32_t numeric;
@@ -43,7 +36,8 @@ typedef struct gsrt__ways {
     gsrt__way *ways;
     uint32_t way_count, way_capacity;
     double *categories; /* [class][batch + 1: of a prompt][kind][category] seconds of one engine for one token */
-    bool *is_usable;    /* [class] */
+    bool *is_usable, *is_mixed;    /* [class]; mixed: engines of it may share a stage with others */
+    double engine_count;           /* of all classes */
     double least[GSRT__KINDS_MAX]; /* seconds of a layer in a step of one row, in whatever group, at least */
     double fixed_least[GSRT__KINDS_MAX], shared_least[GSRT__KINDS_MAX]; /* of it, one engine alone, at least */
 } gsrt__ways;
@@ -55,9 +49,6 @@ void gsrt__ways_fini(gsrt__ways *x);
 
 /* [GSRT__BOUND_CATEGORIES] of one kind; batch: index, past the last: of prompts. */
 double *gsrt__category_at(const gsrt__ways *x, uint32_t class, uint32_t batch, uint32_t kind);
-
-/* May engines of a class share a stage with those of another? */
-bool gsrt__is_mixed(const gsrt__ways *x, uint32_t class);
 
 /* The smallest of the wider groups of each kind; past the last kind: one more than all engines. */
 uint64_t gsrt__wide_from(const gsrt__engine_class *class, uint32_t wide);
