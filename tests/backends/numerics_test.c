@@ -201,7 +201,7 @@ int main(void)
 {
     Suite *suite = suite_create("numerics");
     TCase *tcase = tcase_create("numerics");
-    tcase_set_timeout(tcase, 120);
+    tcase_set_timeout(tcase, 240);
     tcase_add_test(tcase, exp_within_an_ulp);
     tcase_add_test(tcase, binary64_functions);
     tcase_add_test(tcase, widening_is_exact);

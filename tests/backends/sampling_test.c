@@ -128,7 +128,7 @@ int main(void)
 {
     Suite *suite = suite_create("sampling");
     TCase *tcase = tcase_create("sampling");
-    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(tcase, 240);
     tcase_add_test(tcase, equals_the_plain_one);
     tcase_add_test(tcase, edges);
     tcase_add_test(tcase, draws_follow_the_probabilities);

@@ -249,7 +249,7 @@ int main(void)
 {
     Suite *suite = suite_create("snapshot");
     TCase *cases = tcase_create("snapshot");
-    tcase_set_timeout(cases, 60); /* seconds: each commit waits for the disk, which others may keep busy */
+    tcase_set_timeout(cases, 240); /* seconds: each commit waits for the disk, which others may keep busy */
     tcase_add_test(cases, what_was_kept_comes_back);
     tcase_add_test(cases, the_newest_two_are_kept);
     tcase_add_test(cases, every_damage_is_refused);

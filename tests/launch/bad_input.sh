@@ -18,7 +18,7 @@ refuse() {
     (
         # address space, libraries and the mapped model included: a count from a file that is believed would break it
         [ "$1" != "$build/gsrt" ] || ulimit -v 600000
-        timeout 60 "$@" -o "$work/run"
+        timeout 300 "$@" -o "$work/run"
     ) >"$work/out" 2>"$work/err"
     got=$?
     if [ "$got" -ne "$code" ]; then

@@ -117,7 +117,7 @@ def run(work, row, name, model, verify="none"):
         env=dict(os.environ, GSRT_ISA=row["isa"]),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=240,
+        timeout=300,
         check=False,
     )
     if done.returncode != 0:

@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 show() {
     local code=$1 text=$2 got
     shift 2
-    timeout 60 "$build/gsrt" model "$@" >"$work/out" 2>&1
+    timeout 300 "$build/gsrt" model "$@" >"$work/out" 2>&1
     got=$?
     if [ "$got" -ne "$code" ] || ! grep -qF -- "$text" "$work/out"; then
         cat "$work/out"

@@ -30,7 +30,7 @@ YAML
 answer() {
     local name=$1 n=$2
     shift 2
-    if ! timeout 120 "$mpirun" -q -n "$n" "$launch" "$work/scenario.yaml" -o "$work/run-$name" "$@" \
+    if ! timeout 300 "$mpirun" -q -n "$n" "$launch" "$work/scenario.yaml" -o "$work/run-$name" "$@" \
         >"$work/out" 2>&1; then
         cat "$work/out"
         echo "$name: $n ranks, $*: failed"
@@ -76,14 +76,14 @@ among() {
             "$work/scenario.yaml"
     done
     rm -rf "$work/run-eight"
-    timeout 120 "$mpirun" -q -n 2 "$launch" "$work/scenario.yaml" -o "$work/run-eight" >"$work/out" 2>&1 || fail eight
+    timeout 300 "$mpirun" -q -n 2 "$launch" "$work/scenario.yaml" -o "$work/run-eight" >"$work/out" 2>&1 || fail eight
     cmp -s <(request "$work/run-base/tokens.jsonl" 0) <(request "$work/run-eight/tokens.jsonl" 0) || fail 'eight: request 0'
     cmp -s <(request "$work/run-base/tokens.jsonl" 1) <(request "$work/run-eight/tokens.jsonl" 1) || fail 'eight: request 1'
     common=$(seq -s ', ' 301 1 430)
     sed -i "/prompt_tokens/d; /requests:/a\\    - {prompt_tokens: [1, $common], max_tokens: 9, ignore_eos: true}\n    - {prompt_tokens: [1, $common], max_tokens: 9, ignore_eos: true}" \
         "$work/scenario.yaml"
     rm -rf "$work/run-prefix"
-    timeout 120 "$mpirun" -q -n 2 "$launch" "$work/scenario.yaml" -o "$work/run-prefix" --set runtime.batch=1 \
+    timeout 300 "$mpirun" -q -n 2 "$launch" "$work/scenario.yaml" -o "$work/run-prefix" --set runtime.batch=1 \
         >"$work/out" 2>&1 || fail prefix
     cmp -s <(request "$work/run-prefix/tokens.jsonl" 0) <(request "$work/run-prefix/tokens.jsonl" 1) || fail 'prefix: answers'
     grep -q '"prefix_tokens_reused":128' <(tr -d ' \n' <"$work/run-prefix/report.json") || fail 'prefix: nothing reused'
@@ -136,7 +136,7 @@ twin() {
     shift 2
     scenario "$model" "$stages"
     for again in a b; do
-        if ! timeout 120 "${GSRT_BUILDDIR:-.}/gsrt" twin "$work/scenario.yaml" -o "$work/run-$name-$again" "$@" \
+        if ! timeout 300 "${GSRT_BUILDDIR:-.}/gsrt" twin "$work/scenario.yaml" -o "$work/run-$name-$again" "$@" \
             >"$work/out" 2>&1; then
             cat "$work/out"
             echo "$name: the twin failed"
@@ -158,7 +158,7 @@ twin twin-8 '{layers: [0, 4], ranks: [0, 1, 2, 3, 4, 5, 6, 7], split: [3, 1, 1, 
 # on two hosts (network namespaces), where that is permitted
 scenario "$model" '{layers: [0, 1], ranks: [2, 0], split: [3, 5]}, {layers: [2, 4], ranks: [1, 3]}'
 rm -rf "$work/run-hosts"
-timeout 120 bash "${GSRT_SRCDIR:-.}/tests/mpi/two_hosts.sh" -n 4 "$launch" "$work/scenario.yaml" \
+timeout 300 bash "${GSRT_SRCDIR:-.}/tests/mpi/two_hosts.sh" -n 4 "$launch" "$work/scenario.yaml" \
     -o "$work/run-hosts" >"$work/out" 2>&1
 code=$?
 if [ "$code" -eq 77 ]; then

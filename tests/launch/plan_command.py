@@ -41,7 +41,7 @@ def fail(*words):
 def run(*arguments, code=0, words=(), says=()):
     """stdout of gsrt ARGUMENTS; it must end with `code`, print `words`, and say `says` on standard error."""
     global checked
-    done = subprocess.run([GSRT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    done = subprocess.run([GSRT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
     out, err = done.stdout.decode(), done.stderr.decode()
     if done.returncode != code:
         fail("gsrt %s: exit code %d, expected %d\n%s%s" % (" ".join(arguments), done.returncode, code, out[-2000:], err))

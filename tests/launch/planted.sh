@@ -36,7 +36,7 @@ plant() {
 
 # campaign PROGRAM FIRST: a batch of seeds
 campaign() {
-    timeout 200 "$1" twin "$source/scenarios/faulted-cluster.yaml" \
+    timeout 300 "$1" twin "$source/scenarios/faulted-cluster.yaml" \
         --set 'workload.requests[0].max_tokens=40' --set 'workload.requests[1].max_tokens=32' \
         --set 'faults=[{kill: 1, when: {request: 0, token: 10}}, {kill: 0, when: {request: 0, token: 25}}]' \
         --set twin.seed="$2" --seeds $batch -o "$work/kept" >"$work/out" 2>&1

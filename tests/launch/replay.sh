@@ -20,7 +20,7 @@ fail() {
 replays() {
     local code=$1 run=$2 got text
     shift 2
-    timeout 60 "$build/gsrt" replay "$run" >"$work/out" 2>&1
+    timeout 300 "$build/gsrt" replay "$run" >"$work/out" 2>&1
     got=$?
     [ "$got" -eq "$code" ] || fail "$run: exit code $got, expected $code"
     for text in "$@"; do
@@ -45,9 +45,9 @@ plan:
   spares: [3]
 YAML
 
-timeout 120 "$mpirun" -q -n 4 "$build/gsrt-launch" "$work/scenario.yaml" -o "$work/real" >"$work/out" 2>&1 ||
+timeout 300 "$mpirun" -q -n 4 "$build/gsrt-launch" "$work/scenario.yaml" -o "$work/real" >"$work/out" 2>&1 ||
     fail 'the run failed'
-timeout 120 "$build/gsrt" twin "$work/scenario.yaml" -o "$work/twin" >"$work/out" 2>&1 || fail 'the twin failed'
+timeout 300 "$build/gsrt" twin "$work/scenario.yaml" -o "$work/twin" >"$work/out" 2>&1 || fail 'the twin failed'
 for run in real twin; do
     replays 0 "$work/$run" 'replay equal (4 traces, ' 'rank 0, incarnation 0: ' 'rank 3, incarnation 0: '
     [ "$(grep -c '^  membership: ' "$work/out")" -eq 4 ] || fail "$run: not four membership machines"
@@ -63,9 +63,9 @@ grep -q '^{"verdict":"equal",' "$work/out" || fail 'json: no verdict'
 # a rank is killed in the middle of an answer: its trace is torn where the kill found it, and equal up to there
 cp "$work/scenario.yaml" "$work/kill.yaml"
 printf 'faults:\n  - {kill: 1, when: {request: 0, token: 9}}\n' >>"$work/kill.yaml"
-timeout 120 "$mpirun" -q -n 4 "$build/gsrt-launch" "$work/kill.yaml" -o "$work/real-kill" >"$work/out" 2>&1 ||
+timeout 300 "$mpirun" -q -n 4 "$build/gsrt-launch" "$work/kill.yaml" -o "$work/real-kill" >"$work/out" 2>&1 ||
     fail 'the run with a kill failed'
-timeout 120 "$build/gsrt" twin "$work/kill.yaml" -o "$work/twin-kill" >"$work/out" 2>&1 ||
+timeout 300 "$build/gsrt" twin "$work/kill.yaml" -o "$work/twin-kill" >"$work/out" 2>&1 ||
     fail 'the twin with a kill failed'
 for run in real-kill twin-kill; do
     replays 0 "$work/$run" 'rank 1, incarnation 0: ' 'torn at byte ' 'replay equal ('

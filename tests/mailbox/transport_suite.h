@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SUITE_WAIT_S = 60, SUITE_ROOM_BYTES = 8192 };
+enum { SUITE_WAIT_S = 200, SUITE_ROOM_BYTES = 8192 };
 
 #define SUITE_CHECK(condition, ...)                                                                                    \
     do {                                                                                                               \

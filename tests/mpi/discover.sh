@@ -13,12 +13,12 @@ fail() {
     exit 1
 }
 
-timeout 100 bash "$(dirname "$0")/two_hosts.sh" -n 3 "$gsrt" fleet discover --measure >"$work/out" 2>"$work/err"
+timeout 300 bash "$(dirname "$0")/two_hosts.sh" -n 3 "$gsrt" fleet discover --measure >"$work/out" 2>"$work/err"
 got=$?
 hosts=2
 if [ "$got" -eq 77 ]; then
     hosts=1
-    timeout 100 "${GSRT_MPIRUN:-mpirun}" -q -n 2 "$gsrt" fleet discover --measure >"$work/out" 2>"$work/err"
+    timeout 300 "${GSRT_MPIRUN:-mpirun}" -q -n 2 "$gsrt" fleet discover --measure >"$work/out" 2>"$work/err"
     got=$?
 fi
 [ "$got" -eq 0 ] || fail "exit code $got"

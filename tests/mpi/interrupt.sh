@@ -50,7 +50,7 @@ drill() {
     local name=$1 pids
     shift
     : >"$work/output"
-    timeout 60 "$mpirun" -q -n 4 "$ranks" wait "$mark" >"$work/output" 2>&1 &
+    timeout 300 "$mpirun" -q -n 4 "$ranks" wait "$mark" >"$work/output" 2>&1 &
     launcher=$!
     await 30 all_wait || fail "$name: the ranks did not start"
     mpirun_pid=$(pgrep -P "$launcher")

@@ -122,7 +122,7 @@ add("a rank that took a role after a failure is no target", moves=[move(1, 0, 3,
 
 def order(run, *words, code, says):
     done = subprocess.run([os.path.join(BUILD, "gsrt-launch"), "move", run.out, *words], capture_output=True, text=True,
-                          timeout=60, env=drill.environment(), check=False)
+                          timeout=300, env=drill.environment(), check=False)
     demand(done.returncode == code, f"gsrt-launch move ended with {done.returncode}: {done.stdout}{done.stderr}")
     demand(re.search(says, done.stdout + done.stderr), f"gsrt-launch move says {done.stdout}{done.stderr}")
 

@@ -59,7 +59,7 @@ def environment():
 
 
 def call(arguments, code=0, says=""):
-    done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, env=environment())
+    done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, env=environment())
     out = done.stdout.decode()
     if done.returncode != code or says not in out:
         fail(" ".join(arguments), ": exit code", done.returncode, "expected", code, says, "\n", out[-3000:])

@@ -18,7 +18,7 @@ def fail(*words):
 
 
 def run(arguments, directory, what):
-    done = subprocess.run(arguments + ["-o", directory], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    done = subprocess.run(arguments + ["-o", directory], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
     if done.returncode != 0:
         fail(what, "exit code", done.returncode, done.stdout.decode()[-3000:])
     with open(os.path.join(directory, "report.json")) as file:

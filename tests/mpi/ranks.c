@@ -30,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 60000 };
+enum { WAIT_MS = 120000 };
 
 #define CHECK(condition, ...)                                                                                          \
     do {                                                                                                               \

@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 30000, RANKS_MAX = 16 };
+enum { WAIT_MS = 120000, RANKS_MAX = 16 };
 
 #define CHECK(condition, ...)                                                                                          \
     do {                                                                                                               \

@@ -39,7 +39,7 @@ YAML
 
 answer() { LC_ALL=C sort "$1/tokens.jsonl"; }
 
-timeout 120 "$mpirun" -q -n 3 "$launch" "$work/scenario.yaml" -o "$work/whole" >"$work/out" 2>&1 || fail 'the undisturbed run failed'
+timeout 300 "$mpirun" -q -n 3 "$launch" "$work/scenario.yaml" -o "$work/whole" >"$work/out" 2>&1 || fail 'the undisturbed run failed'
 answer "$work/whole" >"$work/base"
 total=$(wc -l <"$work/base")
 
@@ -160,7 +160,7 @@ while ! $killed; do
 done
 count=$(find "$run/incidents" -name '*.json' | wc -l)
 [ "$count" -ge 1 ] || fail 'the faults left no incident'
-timeout 120 "$mpirun" -q -n 2 "$launch" --resume "$run" >"$work/out" 2>&1 || fail 'the run with faults was not resumed'
+timeout 300 "$mpirun" -q -n 2 "$launch" --resume "$run" >"$work/out" 2>&1 || fail 'the run with faults was not resumed'
 [ "$(find "$run/incidents" -name '*.json' | wc -l)" -eq "$count" ] || fail 'a fault was done again'
 answer "$run" | cmp -s - "$work/base" || fail 'the run with faults has other tokens or hashes'
 for name in rank-0.0 rank-1.0 rank-0.0.g1 rank-1.0.g1; do
@@ -182,7 +182,7 @@ restores() {
     rm -rf "$run/report.json" "$run/trace"
     head -n $((total - 8)) "$kept/tokens.jsonl" >"$run/tokens.jsonl"
     "$@"
-    timeout 120 "$mpirun" -q -n "$n" "$launch" --resume "$run" >"$work/out" 2>&1 || fail "$what: not resumed"
+    timeout 300 "$mpirun" -q -n "$n" "$launch" --resume "$run" >"$work/out" 2>&1 || fail "$what: not resumed"
     answer "$run" | cmp -s - "$work/base" || fail "$what: other tokens or hashes"
     [ "$(report restored)" = "$number" ] || fail "$what: restored snapshot $(report restored), expected $number"
     [ "$(grep -c 'is damaged and left out' "$work/out")" -eq "$refused" ] || fail "$what: expected $refused refused"
@@ -202,7 +202,7 @@ sed -i '/^faults/,$d' "$work/scenario.yaml"
 kept=$work/kept
 while :; do
     rm -rf "$kept"
-    timeout 120 "$mpirun" -q -n 3 "$launch" "$work/scenario.yaml" -o "$kept" --set runtime.snapshot_tokens=4 \
+    timeout 300 "$mpirun" -q -n 3 "$launch" "$work/scenario.yaml" -o "$kept" --set runtime.snapshot_tokens=4 \
         >"$work/out" 2>&1 || fail 'the run with snapshots failed'
     answer "$kept" | cmp -s - "$work/base" || fail 'the run with snapshots has other tokens or hashes'
     [ "$(snapshots | wc -l)" -lt 2 ] || break # as many as the disk was fast enough for
@@ -225,7 +225,7 @@ both() {
 restores 2 'two damaged ones' null 2 both
 # within a run, while one is being made: the leader is lost, then another
 rm -rf "$run"
-timeout 120 "$mpirun" -q -n 3 "$launch" "$work/scenario.yaml" -o "$run" --set runtime.snapshot_tokens=1 \
+timeout 300 "$mpirun" -q -n 3 "$launch" "$work/scenario.yaml" -o "$run" --set runtime.snapshot_tokens=1 \
     --set 'faults=[{kill: 0, when: {request: 0, token: 90}}, {kill: 1, when: {request: 0, token: 105}}]' \
     >"$work/out" 2>&1 || fail 'the run with snapshots and faults failed'
 answer "$run" | cmp -s - "$work/base" || fail 'the run with snapshots and faults has other tokens or hashes'

@@ -5,7 +5,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
 program=${GSRT_BUILDDIR:-.}/tests/mpi/transport_ucx
 mpirun=${GSRT_MPIRUN:-mpirun}
 for transport in shm tcp ''; do
-    GSRT_TRANSPORT=$transport timeout 120 "$mpirun" -n 2 "$program" 1000 || {
+    GSRT_TRANSPORT=$transport timeout 300 "$mpirun" -n 2 "$program" 1000 || {
         echo "transport '$transport': exit code $?"
         exit 1
     }

@@ -8,7 +8,7 @@ ranks=${GSRT_BUILDDIR:-.}/tests/mpi/ranks
 expect() {
     local code=$1 n=$2 text=$3 output got
     shift 3
-    output=$(timeout 100 bash "$two_hosts" -n "$n" "$ranks" "$@" 2>&1)
+    output=$(timeout 300 bash "$two_hosts" -n "$n" "$ranks" "$@" 2>&1)
     got=$?
     echo "$output"
     [ "$got" -ne 77 ] || exit 77

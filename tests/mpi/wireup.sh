@@ -10,7 +10,7 @@ mpirun=${GSRT_MPIRUN:-mpirun}
 expect() {
     local code=$1 n=$2 setting=$3 got
     shift 3
-    output=$(env "$setting" timeout 90 "$mpirun" -q -n "$n" "$ranks" "$@" 2>&1)
+    output=$(env "$setting" timeout 300 "$mpirun" -q -n "$n" "$ranks" "$@" 2>&1)
     got=$?
     echo "$output"
     if [ "$got" -ne "$code" ]; then
@@ -52,9 +52,9 @@ expect 5 3 GSRT_TRANSPORT=shm die
 contains 'was killed by signal 9'
 expect 1 2 GSRT_TRANSPORT=pigeon exchange 1
 contains "'pigeon' is not known"
-output=$(env -u OMPI_COMM_WORLD_SIZE -u PMIX_RANK timeout 30 "$ranks" alone) || exit 1
+output=$(env -u OMPI_COMM_WORLD_SIZE -u PMIX_RANK timeout 300 "$ranks" alone) || exit 1
 contains '1 ranks'
-output=$(env -u OMPI_COMM_WORLD_SIZE -u PMIX_RANK -u OMPI_ALLOW_RUN_AS_ROOT timeout 60 "$ranks" start 3 exit 9 2>&1)
+output=$(env -u OMPI_COMM_WORLD_SIZE -u PMIX_RANK -u OMPI_ALLOW_RUN_AS_ROOT timeout 300 "$ranks" start 3 exit 9 2>&1)
 code=$?
 [ "$code" -eq 9 ] || {
     echo "$output"
