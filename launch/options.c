@@ -22,6 +22,7 @@ typedef enum option_id {
     OPT_POLICY,
     OPT_BUDGET,
     OPT_VALIDATE,
+    OPT_REHEARSE,
     OPT_MEASURE,
     OPT_JSON,
     OPT_QUIET,
@@ -54,6 +55,8 @@ static const option_row option_rows[] = {
      FOR_GSRT},
     {OPT_BUDGET, 0, "budget", "N", "plan.budget", "plans that plan evaluates at most", FOR_GSRT},
     {OPT_VALIDATE, 0, "validate", NULL, NULL, "measure on the weights what the contract needs evidence for", FOR_GSRT},
+    {OPT_REHEARSE, 0, "rehearse", "N", NULL, "run the plan and up to N - 1 rivals in the twin, and choose by that",
+     FOR_GSRT},
     {OPT_MEASURE, 0, "measure", NULL, NULL, "measure memories and processors, seconds for each (fleet discover)",
      FOR_GSRT},
     {OPT_JSON, 0, "json", NULL, NULL, "print report.json on standard output, and nothing else there", FOR_BOTH},
@@ -185,6 +188,17 @@ static gsrt_status take_budget(parser *p, const char *value)
     return GSRT_OK;
 }
 
+static gsrt_status take_rehearsals(parser *p, const char *value)
+{
+    bool has;
+    gsrt_status status =
+        take_number(p, value, "--rehearse", GSRT_REHEARSAL_FINALISTS_MAX, &p->options->rehearsal_count, &has);
+    if (status == GSRT_OK && p->options->rehearsal_count == 0)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, "--rehearse", "'0' rehearses nothing; give one from 1 to %d",
+                             GSRT_REHEARSAL_FINALISTS_MAX);
+    return status;
+}
+
 static gsrt_status take_policy(parser *p, const char *value)
 {
     for (size_t i = 0; gsrt_search_policy_name(i) != NULL; i++) {
@@ -221,6 +235,7 @@ static gsrt_status take_option(parser *p, const option_row *row, const char *val
     case OPT_POLICY: return take_policy(p, value);
     case OPT_BUDGET: return take_budget(p, value);
     case OPT_VALIDATE: options->is_validating = true; return GSRT_OK;
+    case OPT_REHEARSE: return take_rehearsals(p, value);
     case OPT_MEASURE: options->is_measuring = true; return GSRT_OK;
     case OPT_JSON: options->is_json = true; return GSRT_OK;
     case OPT_QUIET: options->is_quiet = true; return GSRT_OK;
@@ -471,10 +486,11 @@ static gsrt_status choose_command(parser *p)
     options->command = row == NULL ? GSRT_COMMAND_RUN : row->command;
     if (options->command == GSRT_COMMAND_MOVE)
         return choose_move(p);
-    const char *planning = options->policy != NULL  ? "--policy"
-                           : options->budget > 0    ? "--budget"
-                           : options->is_validating ? "--validate"
-                                                    : NULL;
+    const char *planning = options->policy != NULL        ? "--policy"
+                           : options->budget > 0          ? "--budget"
+                           : options->is_validating       ? "--validate"
+                           : options->rehearsal_count > 0 ? "--rehearse"
+                                                          : NULL;
     if (planning != NULL && options->command != GSRT_COMMAND_PLAN)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "only 'plan' takes '%s'; leave it out", planning);
     if (options->is_measuring && options->command != GSRT_COMMAND_FLEET)
@@ -483,6 +499,13 @@ static gsrt_status choose_command(parser *p)
     if (options->is_validating && options->directory == NULL)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL,
                              "'--validate' writes evidence.json; say where with '-o DIR'");
+    if (options->rehearsal_count > 0 && options->directory == NULL)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL,
+                             "'--rehearse' keeps the runs of the twin; say where with '-o DIR'");
+    if (options->rehearsal_count > 0 && options->is_validating)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL,
+                             "'--validate' and '--rehearse' are two steps; validate first, then give 'evidence:' and "
+                             "rehearse");
     if (options->seed_count > 0 && options->command == GSRT_COMMAND_PLAN)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "'plan' takes no '--seeds'; leave it out");
     if (options->command == GSRT_COMMAND_EXPLAIN && p->word_count == 3)

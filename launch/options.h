@@ -37,23 +37,26 @@ typedef enum gsrt_fleet_action {
     GSRT_FLEET_SHOW,     /* print a file resolved */
 } gsrt_fleet_action;
 
+enum { GSRT_REHEARSAL_FINALISTS_MAX = 16 };
+
 typedef struct gsrt_options {
     gsrt_tool tool; /* in: set before parse */
     gsrt_command command;
     const char *scenario; /* borrowed from argv, or in `arena`; NULL for replay, move, fleet, model, help and version */
     gsrt_fleet_action fleet_action;
-    const char *fleet;       /* the file of fleet; borrowed from argv; NULL for discover and other commands */
-    const char *run;         /* the run directory of replay and move; borrowed from argv; NULL for the others */
-    const char *plan;        /* the plan or run of explain; borrowed from argv; NULL for the others */
-    const char *what;        /* of it; borrowed from argv; NULL: all */
-    const char *policy;      /* --policy; borrowed from argv; NULL: plan.policy */
-    uint64_t budget;         /* --budget; 0: plan.budget */
-    bool is_validating;      /* --validate */
-    bool is_measuring;       /* --measure, of fleet discover */
-    const char *model;       /* the file of model; borrowed from argv; NULL for the others */
-    const char *resume;      /* --resume: the run directory; `scenario` is its scenario.yaml then; NULL: a new run */
-    const char *directory;   /* -o; NULL: the default, runs/NAME-<next free number> */
-    gsrt_scenario_set *sets; /* [set_count], owned; texts in `arena` */
+    const char *fleet;        /* the file of fleet; borrowed from argv; NULL for discover and other commands */
+    const char *run;          /* the run directory of replay and move; borrowed from argv; NULL for the others */
+    const char *plan;         /* the plan or run of explain; borrowed from argv; NULL for the others */
+    const char *what;         /* of it; borrowed from argv; NULL: all */
+    const char *policy;       /* --policy; borrowed from argv; NULL: plan.policy */
+    uint64_t budget;          /* --budget; 0: plan.budget */
+    bool is_validating;       /* --validate */
+    uint32_t rehearsal_count; /* --rehearse: finalists that are run in the twin; 0: none */
+    bool is_measuring;        /* --measure, of fleet discover */
+    const char *model;        /* the file of model; borrowed from argv; NULL for the others */
+    const char *resume;       /* --resume: the run directory; `scenario` is its scenario.yaml then; NULL: a new run */
+    const char *directory;    /* -o; NULL: the default, runs/NAME-<next free number> */
+    gsrt_scenario_set *sets;  /* [set_count], owned; texts in `arena` */
     size_t set_count;
     uint32_t rank_count;        /* -n; 0: not given, as many as the plan names */
     uint32_t seed_count;        /* --seeds; 0: not given, one run without faults of its own */

@@ -469,8 +469,8 @@ static void report_backend(const gsrt_outcome *o, uint32_t rank, gsrt_report_bac
                                  .name = account->name,
                                  .is_simulated = account->facts.is_simulated,
                                  .busy_ns = account->facts.busy_ns,
-                                 .energy_j = account->facts.energy_j,
-                                 .temperature_c = account->facts.temperature_c};
+                                 .energy_j = o->is_twin ? -1 : account->facts.energy_j, /* the twin has no heat */
+                                 .temperature_c = o->is_twin ? -1 : account->facts.temperature_c};
 }
 
 /* Ranks that have not given their account are left out, and are missing visibly. */
@@ -572,7 +572,7 @@ int gsrt_outcome_conclude(gsrt_outcome *o, int exit_code, const char *error)
         .move_count = o->moves.done_count,
         .narrowed = o->scenario->plan->narrowed_count == 0 ? NULL : &narrowed,
         .plan = o->scenario->plan,
-        .predicted = o->scenario->planning.planned == NULL ? NULL : &predicted,
+        .predicted = o->scenario->planning.is_predicted ? &predicted : NULL,
         .workload = o->loaded->workload,
         .versions = {.gsrt = GSRT_VERSION, .numerics = "1", .ucx = o->ucx, .compiler = __VERSION__},
         .times = {.load_ms = ms(o->start_ns, o->ready_ns),

@@ -4,6 +4,7 @@
 #include "launch/plan_json.h"
 #include "launch/plan_print.h"
 #include "launch/plan_validate.h"
+#include "launch/rehearsal.h"
 #include "launch/run_directory.h"
 
 #include <stdio.h>
@@ -18,6 +19,8 @@ typedef struct command {
     gsrt_scenario *scenario;
     gsrt_planning planning;
     gsrt_plan_fallbacks fallbacks;
+    gsrt_rehearsal rehearsal;
+    gsrt_run_directory *directory; /* NULL: nothing is kept */
     json_t *plan;
     gsrt_buffer text;
 } command;
@@ -34,18 +37,41 @@ static gsrt_status open_all(command *c)
     if (options->budget > 0)
         c->scenario->planning.budget = options->budget;
     int32_t today = c->scenario->planning.inventory == NULL ? 0 : (int32_t)(time(NULL) / SECONDS_OF_DAY);
-    return gsrt_planning_open(&c->planning, c->scenario, NULL, c->scenario->twin_rank_count, today, &c->diag);
+    status = gsrt_planning_open(&c->planning, c->scenario, NULL, c->scenario->twin_rank_count, today, &c->diag);
+    if (status == GSRT_OK && options->rehearsal_count > 0 && !c->planning.problem.is_for_execution)
+        return gsrt_diag_set(
+            &c->diag, GSRT_EUNSUPPORTED, options->scenario, "--rehearse",
+            "takes a model with weights on the ranks of a run; of anything else there are only predictions");
+    if (status == GSRT_OK && options->directory != NULL)
+        status = gsrt_run_directory_create_plain(options->directory, &c->directory, &c->diag);
+    return status;
+}
+
+/* Finalists and losses in the twin; the scenario that is kept has the plan that was chosen by that. */
+static gsrt_status rehearse(command *c)
+{
+    gsrt_planning *p = &c->planning;
+    gsrt_status status =
+        gsrt_rehearsal_run_finalists(p, c->options, c->options->rehearsal_count, &c->rehearsal, &c->diag);
+    if (status != GSRT_OK)
+        return status;
+    c->scenario->plan = gsrt_plan_free(c->scenario->plan);
+    return gsrt_rank_fleet_plan(&p->ranks, p->workload, p->choice, &c->scenario->plan, &c->diag);
 }
 
 /* Without a choice there is still what was rejected, and why. */
 static gsrt_status search(command *c)
 {
     gsrt_status status = gsrt_planning_search(&c->planning, &c->diag);
+    if (status == GSRT_OK && c->options->rehearsal_count > 0)
+        status = rehearse(c);
     if (status == GSRT_OK)
         status = gsrt_plan_fallbacks_find(&c->planning, &c->fallbacks);
+    if (status == GSRT_OK && c->options->rehearsal_count > 0)
+        status = gsrt_rehearsal_run_losses(&c->planning, c->options, &c->fallbacks, &c->diag);
     if (status != GSRT_OK && status != GSRT_EINFEASIBLE)
         return status;
-    c->plan = gsrt_plan_json(&c->planning, &c->fallbacks);
+    c->plan = gsrt_plan_json(&c->planning, &c->fallbacks, &c->rehearsal);
     return c->plan == NULL ? GSRT_ENOMEM : status;
 }
 
@@ -58,13 +84,11 @@ static gsrt_status write_file(gsrt_run_directory *directory, const char *name, g
 
 static gsrt_status keep(command *c)
 {
-    gsrt_run_directory *directory = NULL;
-    if (c->options->directory == NULL)
+    gsrt_run_directory *directory = c->directory;
+    if (directory == NULL)
         return GSRT_OK;
-    gsrt_status status = gsrt_run_directory_create_plain(c->options->directory, &directory, &c->diag);
     gsrt_buffer_reset(&c->text);
-    if (status == GSRT_OK)
-        status = gsrt_json_print(c->plan, false, &c->text);
+    gsrt_status status = gsrt_json_print(c->plan, false, &c->text);
     if (status == GSRT_OK)
         status = write_file(directory, "plan.json", &c->text, &c->diag);
     if (status == GSRT_OK)
@@ -75,7 +99,6 @@ static gsrt_status keep(command *c)
         status = gsrt_evidence_list_print(&c->planning.evidence, &c->text);
     if (status == GSRT_OK && c->planning.evidence.count > 0)
         status = write_file(directory, "evidence.json", &c->text, &c->diag);
-    (void)gsrt_run_directory_free(directory);
     return status;
 }
 
@@ -119,6 +142,8 @@ int gsrt_plan_command(const gsrt_options *options)
     if (status != GSRT_OK)
         (void)fprintf(stderr, "gsrt: error: %s\n", c.diag.status == GSRT_OK ? gsrt_status_text(status) : c.diag.text);
     json_decref(c.plan);
+    (void)gsrt_run_directory_free(c.directory);
+    gsrt_rehearsal_fini(&c.rehearsal);
     gsrt_plan_fallbacks_fini(&c.fallbacks);
     if (c.planning.scenario != NULL)
         gsrt_planning_fini(&c.planning);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BUDGET_SHARE = 8, BUDGET_MIN = 64, WORDS_BYTES_MAX = 4096 };
+enum { BUDGET_SHARE = 8, BUDGET_MIN = 64 };
 
 /* Room for one more; NULL: no memory, or there are enough. */
 static gsrt_plan_fallback *add(gsrt_plan_fallbacks *all)
@@ -19,21 +19,6 @@ static gsrt_plan_fallback *add(gsrt_plan_fallbacks *all)
         return NULL;
     }
     return &all->items[all->count++];
-}
-
-static gsrt_status keep_words(const gsrt_planning *p, const gsrt_deployment *deployment, gsrt_plan_fallback *f)
-{
-    gsrt_buffer words;
-    gsrt_buffer_init(&words, WORDS_BYTES_MAX);
-    gsrt_status status = gsrt_plan_words_deployment(p, deployment, &words);
-    if (status == GSRT_OK)
-        status = gsrt_buffer_append(&words, "", 1);
-    if (status == GSRT_OK) {
-        f->words = strdup((const char *)words.data);
-        status = f->words == NULL ? GSRT_ENOMEM : GSRT_OK;
-    }
-    gsrt_buffer_fini(&words);
-    return status;
 }
 
 /* Everything but the limits, which a fallback may miss. */
@@ -85,7 +70,7 @@ static gsrt_status without_evidence(const gsrt_planning *p, gsrt_plan_fallbacks 
             status = judge(p, left, f);
         }
         if (f != NULL && status == GSRT_OK)
-            status = keep_words(p, left, f);
+            status = gsrt_plan_words_copy(p, left, &f->words);
         gsrt_verdict_fini(&verdict);
     }
     (void)gsrt_deployment_free(left);
@@ -114,7 +99,7 @@ static gsrt_status without_rank(const gsrt_planning *p, const gsrt_plan *plan, u
                                                     p->choice->context_max);
     status = d == NULL ? GSRT_ENOMEM : judge(p, d, f);
     if (status == GSRT_OK)
-        status = keep_words(p, d, f);
+        status = gsrt_plan_words_copy(p, d, &f->words);
     (void)gsrt_deployment_free(d);
     (void)gsrt_plan_free(left);
     return status;
@@ -132,6 +117,8 @@ static gsrt_status find_ranks(const gsrt_planning *p, gsrt_plan_fallbacks *all)
         if (f == NULL)
             continue;
         (void)snprintf(f->domain, sizeof f->domain, "rank%" PRIu32, rank);
+        f->is_of_rank = true;
+        f->rank = rank;
         status = without_rank(p, plan, rank, f);
     }
     (void)gsrt_plan_free(plan);
@@ -164,7 +151,7 @@ static gsrt_status plan_anew(const gsrt_planning *p, const gsrt_fleet *fleet, gs
         f->way = "planned anew";
         status = judge(&left, result->best, f);
         if (status == GSRT_OK)
-            status = keep_words(&left, result->best, f);
+            status = gsrt_plan_words_copy(&left, result->best, &f->words);
     } else {
         const gsrt_rejection *first = result->rival_count == 0 ? NULL : &result->rivals[0].rejection;
         (void)snprintf(f->why, sizeof f->why, "%s (%s)", first == NULL ? "nothing can be tried" : first->constraint,

@@ -19,6 +19,14 @@ typedef struct gsrt_plan_fallback {
     char *words;             /* the plan; owned; NULL: none */
     gsrt_quantity objective; /* predicted */
     bool misses_limits;
+    bool is_of_rank; /* `rank` is the domain */
+    uint32_t rank;
+    /* by launch/rehearsal.h */
+    bool is_rehearsed, is_verified; /* ...: with the tokens of the reference */
+    int exit_code;                  /* of the run in which it was lost */
+    double recovered_ms;            /* from the loss to the next new token, in virtual time; < 0: unknown */
+    char method[16]; /* what the healer chose: "spare", "reshaped", ...; "none": nobody noticed before the end */
+    char run[48];    /* "rehearsal/without-rank1" */
 } gsrt_plan_fallback;
 
 typedef struct gsrt_plan_fallbacks {

@@ -407,6 +407,39 @@ static json_t *debt_json(const gsrt_planning *p)
 
 /* ---- fallbacks, the rejected, the search ---- */
 
+/* A finalist that the twin has run. */
+static json_t *finalist_json(const gsrt_rehearsed *r)
+{
+    gsrt_tree t = begin();
+    gsrt_tree_text(&t, "plan", r->words);
+    gsrt_tree_bool(&t, "chosen", r->is_chosen);
+    gsrt_tree_set(&t, "predicted", gsrt_tree_quantity(&r->predicted));
+    gsrt_tree_set(&t, "observed", r->observed < 0 ? json_null() : gsrt_json_real(r->observed));
+    gsrt_tree_u64(&t, "exit", (uint64_t)r->exit_code);
+    gsrt_tree_bool(&t, "verified", r->is_verified);
+    gsrt_tree_text(&t, "run", r->run);
+    return t.value;
+}
+
+static json_t *rehearsal_json(const gsrt_rehearsal *rehearsal)
+{
+    json_t *all = json_array();
+    for (uint32_t i = 0; i < rehearsal->finalist_count; i++)
+        all = gsrt_tree_append(all, finalist_json(&rehearsal->finalists[i]));
+    return all;
+}
+
+static json_t *loss_json(const gsrt_plan_fallback *f)
+{
+    gsrt_tree t = begin();
+    gsrt_tree_u64(&t, "exit", (uint64_t)f->exit_code);
+    gsrt_tree_bool(&t, "verified", f->is_verified);
+    gsrt_tree_text(&t, "method", f->method);
+    gsrt_tree_set(&t, "recovered_ms", f->recovered_ms < 0 ? json_null() : gsrt_json_real(f->recovered_ms));
+    gsrt_tree_text(&t, "run", f->run);
+    return t.value;
+}
+
 static json_t *fallbacks_json(const gsrt_plan_fallbacks *fallbacks)
 {
     json_t *all = json_array();
@@ -420,6 +453,8 @@ static json_t *fallbacks_json(const gsrt_plan_fallbacks *fallbacks)
         gsrt_tree_set(&t, "objective", gsrt_tree_quantity(&f->objective));
         gsrt_tree_bool(&t, "misses_limits", f->misses_limits);
         gsrt_tree_text(&t, "why", f->why[0] == 0 ? NULL : f->why);
+        if (f->is_rehearsed)
+            gsrt_tree_set(&t, "rehearsed", loss_json(f));
         all = gsrt_tree_append(all, t.value);
     }
     return all;
@@ -488,7 +523,8 @@ static void set_choice(const gsrt_planning *p, const gsrt_plan_fallbacks *fallba
     gsrt_tree_text(t, "missing", status == GSRT_OK ? NULL : missing.text);
 }
 
-json_t *gsrt_plan_json(const gsrt_planning *planning, const gsrt_plan_fallbacks *fallbacks)
+json_t *gsrt_plan_json(const gsrt_planning *planning, const gsrt_plan_fallbacks *fallbacks,
+                       const gsrt_rehearsal *rehearsal)
 {
     const gsrt_planning *p = planning;
     gsrt_tree t = begin();
@@ -502,6 +538,8 @@ json_t *gsrt_plan_json(const gsrt_planning *planning, const gsrt_plan_fallbacks 
     gsrt_tree_set(&t, "contract", contract_json(p->problem.contract));
     if (p->has_choice)
         set_choice(p, fallbacks, &t);
+    if (rehearsal != NULL && rehearsal->finalist_count > 0)
+        gsrt_tree_set(&t, "rehearsal", rehearsal_json(rehearsal));
     gsrt_tree_set(&t, "topology", written(p, gsrt_plan_topology));
     gsrt_tree_set(&t, "assumptions", assumptions_json(p));
     gsrt_tree_set(&t, "rejected", rejected_json(p));

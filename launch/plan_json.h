@@ -8,10 +8,13 @@
 #include "launch/json_tree.h"
 #include "launch/plan_fallbacks.h"
 #include "launch/planning.h"
+#include "launch/rehearsal.h"
 
 #define GSRT_PLANNED_SCHEMA "gsrt-plan/2"
 
-/* After a search, successful or not. fallbacks: NULL where there is no choice. Owned: json_decref; NULL: no memory. */
-json_t *gsrt_plan_json(const gsrt_planning *planning, const gsrt_plan_fallbacks *fallbacks);
+/* After a search, successful or not. fallbacks: NULL where there is no choice; rehearsal: NULL where there was none.
+ * Owned: json_decref; NULL: no memory. */
+json_t *gsrt_plan_json(const gsrt_planning *planning, const gsrt_plan_fallbacks *fallbacks,
+                       const gsrt_rehearsal *rehearsal);
 
 #endif

@@ -209,6 +209,17 @@ static void put_debt(page *p)
     put_rest(p, list);
 }
 
+static void put_loss(page *p, const json_t *rehearsed)
+{
+    const json_t *recovered = json_object_get(rehearsed, "recovered_ms");
+    if (!json_is_object(rehearsed) || json_integer_value(json_object_get(rehearsed, "exit")) != 0)
+        return;
+    put(p, "    in the twin: %s", text_at(rehearsed, "method", "?"));
+    if (json_is_number(recovered))
+        put(p, ", %.3g ms without a token", json_number_value(recovered));
+    put(p, "%s\n", json_is_true(json_object_get(rehearsed, "verified")) ? ", same tokens as the reference" : "");
+}
+
 static void put_fallbacks(page *p)
 {
     const json_t *list = json_object_get(p->plan, "fallbacks");
@@ -224,11 +235,35 @@ static void put_fallbacks(page *p)
                 json_is_true(json_object_get(f, "misses_limits")) ? ", missing a limit" : "", text_at(f, "plan", "?"));
         else
             put(p, "  %s: NOT protected: %s\n", text_at(f, "without", "?"), text_at(f, "why", "?"));
+        put_loss(p, json_object_get(f, "rehearsed"));
     }
     put_rest(p, list);
     json_int_t left_out = json_integer_value(json_object_get(p->plan, "fallbacks_left_out"));
     if (left_out > 0)
         put(p, "  %" JSON_INTEGER_FORMAT " more that can be lost were not planned for\n", left_out);
+}
+
+static void put_rehearsal(page *p)
+{
+    const json_t *list = json_object_get(p->plan, "rehearsal");
+    char predicted[GSRT_PLAN_WORDS_BYTES], observed[GSRT_PLAN_WORDS_BYTES];
+    if (json_array_size(list) == 0)
+        return;
+    put(p, "rehearsed in the twin (* is chosen)\n");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *r = json_array_get(list, i), *q = json_object_get(r, "predicted");
+        const char *unit = text_at(q, "unit", "");
+        json_int_t exit_code = json_integer_value(json_object_get(r, "exit"));
+        put(p, "%s predicted %s, ", json_is_true(json_object_get(r, "chosen")) ? "*" : " ", quantity(q, predicted));
+        if (exit_code != 0)
+            put(p, "ended with exit code %" JSON_INTEGER_FORMAT, exit_code);
+        else if (json_is_number(json_object_get(r, "observed")))
+            put(p, "observed %s", gsrt_plan_value(number_at(r, "observed"), unit, observed));
+        else
+            put(p, "which the twin does not observe");
+        put(p, "%s: %s (%s)\n", json_is_true(json_object_get(r, "verified")) ? ", same tokens as the reference" : "",
+            text_at(r, "plan", "?"), text_at(r, "run", "?"));
+    }
 }
 
 static void put_rejected(page *p)
@@ -272,12 +307,19 @@ static const struct {
     const char *name;
     void (*put)(page *p);
 } sections[] = {
-    {"choice", put_choice},     {"predictions", put_predictions},
-    {"memory", put_memory},     {"topology", put_topology},
-    {"why", put_why},           {"binding", put_binding},
-    {"proofs", put_proofs},     {"assumptions", put_assumptions},
-    {"debt", put_debt},         {"fallbacks", put_fallbacks},
-    {"rejected", put_rejected}, {"search", put_search},
+    {"choice", put_choice},
+    {"predictions", put_predictions},
+    {"memory", put_memory},
+    {"topology", put_topology},
+    {"why", put_why},
+    {"binding", put_binding},
+    {"proofs", put_proofs},
+    {"assumptions", put_assumptions},
+    {"debt", put_debt},
+    {"fallbacks", put_fallbacks},
+    {"rehearsal", put_rehearsal},
+    {"rejected", put_rejected},
+    {"search", put_search},
 };
 enum { SECTION_COUNT = sizeof sections / sizeof sections[0] };
 

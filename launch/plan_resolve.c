@@ -15,7 +15,7 @@ static gsrt_status keep(const gsrt_planning *p, gsrt_scenario_planning *out)
     json_t *tree = NULL;
     gsrt_status status = gsrt_plan_fallbacks_find(p, &fallbacks);
     if (status == GSRT_OK) {
-        tree = gsrt_plan_json(p, &fallbacks);
+        tree = gsrt_plan_json(p, &fallbacks, NULL);
         status = tree == NULL ? GSRT_ENOMEM : gsrt_json_print(tree, false, &text);
     }
     if (status == GSRT_OK)
@@ -27,11 +27,7 @@ static gsrt_status keep(const gsrt_planning *p, gsrt_scenario_planning *out)
     json_decref(tree);
     gsrt_buffer_fini(&text);
     gsrt_plan_fallbacks_fini(&fallbacks);
-    memcpy(out->predicted, p->cost.values, sizeof out->predicted);
-    for (int m = 0; m < GSRT_MEASURE_COUNT; m++) {
-        for (int q = 0; q < GSRT_PERCENTILE_COUNT; q++)
-            out->predicted[m][q].source_text = NULL;
-    }
+    gsrt_planning_note_predicted(&p->cost, out);
     return status;
 }
 

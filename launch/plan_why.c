@@ -101,20 +101,32 @@ static gsrt_status say_bindings(const gsrt_planning *p, gsrt_buffer *out)
 
 /* ---- what the objective is made of ---- */
 
+/* What the model preferred, and its rehearsal did not; NULL: there is none. */
+static const gsrt_rival *rehearsed_rival(const gsrt_planning *p)
+{
+    for (uint32_t i = 0; i < p->result->rival_count; i++) {
+        if (strcmp(p->result->rivals[i].rejection.reason, GSRT_REASON_REHEARSED) == 0)
+            return &p->result->rivals[i];
+    }
+    return NULL;
+}
+
 static gsrt_status say_objective(const gsrt_planning *p, gsrt_buffer *out)
 {
     const gsrt_objective *o = &p->problem.objective;
     char value[GSRT_PLAN_WORDS_BYTES], bound_text[GSRT_PLAN_WORDS_BYTES];
     gsrt_quantity bound = gsrt_quantity_exact(p->result->bound, gsrt_measure_dimension(o->measure));
     bool has_percentile = o->measure <= GSRT_MEASURE_LATENCY;
+    bool is_best = rehearsed_rival(p) == NULL;
     gsrt_status status =
-        gsrt_buffer_print(out, "it has the %s %s%s%s of all plans that were evaluated: %s",
+        gsrt_buffer_print(out, "it has the %s %s%s%s of all plans that were %s: %s",
                           gsrt_measure_is_maximised(o->measure) ? "highest" : "lowest", gsrt_measure_word(o->measure),
                           has_percentile ? " " : "", has_percentile ? gsrt_percentile_word(o->percentile) : "",
+                          is_best ? "evaluated" : "rehearsed in the twin; predicted of it",
                           gsrt_plan_number(objective_of(p, &p->cost), value));
     if (status != GSRT_OK)
         return status;
-    if (p->result->is_complete)
+    if (p->result->is_complete && is_best)
         return gsrt_buffer_print(out, "; the whole space was searched, so it is the optimum by this model\n");
     return gsrt_buffer_print(out, "; by the same model none can be better than %s (%s; gap %.3g %%)\n",
                              gsrt_plan_number(&bound, bound_text), p->result->bound_reason, p->result->gap * 100);
@@ -196,6 +208,20 @@ static gsrt_status say_rival(const gsrt_planning *p, gsrt_buffer *out)
     return status == GSRT_OK
                ? gsrt_buffer_print(out, "; %s is what was asked for\n", gsrt_measure_word(p->problem.objective.measure))
                : status;
+}
+
+static gsrt_status say_rehearsed(const gsrt_planning *p, gsrt_buffer *out)
+{
+    char mine[GSRT_PLAN_WORDS_BYTES], its[GSRT_PLAN_WORDS_BYTES];
+    const gsrt_rival *rival = rehearsed_rival(p);
+    gsrt_status status = rival == NULL ? GSRT_OK : gsrt_plan_words_deployment(p, rival->deployment, out);
+    if (rival == NULL || status != GSRT_OK)
+        return status;
+    if (!rival->rejection.available.is_known)
+        return gsrt_buffer_print(out, ", was predicted to be better, and did not come to its end in the twin\n");
+    return gsrt_buffer_print(out, ", was predicted to be better, and was worse in the twin: %s instead of %s\n",
+                             gsrt_plan_number(&rival->rejection.available, its),
+                             gsrt_plan_number(&rival->rejection.needed, mine));
 }
 
 /* ---- the fastest engine that is not used ---- */
@@ -360,7 +386,7 @@ static gsrt_status say_left_out(const gsrt_planning *p, gsrt_buffer *out)
 gsrt_status gsrt_plan_why(const gsrt_planning *planning, gsrt_buffer *out)
 {
     static gsrt_status (*const sayings[])(const gsrt_planning *, gsrt_buffer *) = {
-        say_objective, say_terms, say_bindings, say_rival, say_left_out};
+        say_objective, say_terms, say_bindings, say_rehearsed, say_rival, say_left_out};
     gsrt_status status = GSRT_OK;
     for (size_t i = 0; i < sizeof sayings / sizeof sayings[0] && status == GSRT_OK; i++)
         status = sayings[i](planning, out);

@@ -169,3 +169,18 @@ gsrt_status gsrt_plan_words_deployment(const gsrt_planning *planning, const gsrt
     }
     return status;
 }
+
+gsrt_status gsrt_plan_words_copy(const gsrt_planning *planning, const gsrt_deployment *deployment, char **out)
+{
+    gsrt_buffer words;
+    gsrt_buffer_init(&words, GSRT_TEXT_BYTES_MAX);
+    gsrt_status status = gsrt_plan_words_deployment(planning, deployment, &words);
+    if (status == GSRT_OK)
+        status = gsrt_buffer_append(&words, "", 1);
+    if (status == GSRT_OK) {
+        *out = strdup((const char *)words.data);
+        status = *out == NULL ? GSRT_ENOMEM : GSRT_OK;
+    }
+    gsrt_buffer_fini(&words);
+    return status;
+}

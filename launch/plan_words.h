@@ -15,6 +15,9 @@ const char *gsrt_plan_number(const gsrt_quantity *quantity, char room[GSRT_PLAN_
 /* "layers 0-3 on rank1 + rank2 (5:3, subtrees); layers 4-4 on rank3; batch 8". Errors as gsrt_buffer_append. */
 GSRT_MUST_CHECK gsrt_status gsrt_plan_words_deployment(const gsrt_planning *planning, const gsrt_deployment *deployment,
                                                        gsrt_buffer *out);
+/* The same as a text of its own: *out owned, free(). GSRT_OK | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_plan_words_copy(const gsrt_planning *planning, const gsrt_deployment *deployment,
+                                                 char **out);
 /* One stage of it, replica 0. */
 GSRT_MUST_CHECK gsrt_status gsrt_plan_words_members(const gsrt_planning *planning, const gsrt_deployment_stage *stage,
                                                     gsrt_buffer *out);

@@ -194,14 +194,17 @@ gsrt_status gsrt_planning_predict(const gsrt_planning *planning, const gsrt_depl
 }
 
 /* The runtime takes no larger batches than its keys allow. */
-static void limit_batches(const gsrt_scenario *scenario, gsrt_deployment *deployment)
+gsrt_deployment *gsrt_planning_allowed_copy(const gsrt_planning *planning, const gsrt_deployment *deployment)
 {
-    for (uint32_t i = 0; i < deployment->pool_count; i++) {
-        gsrt_deployment_pool *pool = &deployment->pools[i];
+    const gsrt_scenario *scenario = planning->scenario;
+    gsrt_deployment *copy = gsrt_deployment_copy(deployment);
+    for (uint32_t i = 0; copy != NULL && planning->problem.is_for_execution && i < copy->pool_count; i++) {
+        gsrt_deployment_pool *pool = &copy->pools[i];
         pool->batch_max = pool->batch_max < scenario->batch_requests ? pool->batch_max : scenario->batch_requests;
         pool->prefill_tokens =
             pool->prefill_tokens < scenario->prefill_chunk ? pool->prefill_tokens : scenario->prefill_chunk;
     }
+    return copy;
 }
 
 static gsrt_status check_choice(gsrt_planning *p, gsrt_diag *diag)
@@ -220,11 +223,9 @@ static gsrt_status check_choice(gsrt_planning *p, gsrt_diag *diag)
 
 static gsrt_status take_choice(gsrt_planning *p, gsrt_diag *diag)
 {
-    p->choice = gsrt_deployment_copy(p->result->best);
+    p->choice = gsrt_planning_allowed_copy(p, p->result->best);
     if (p->choice == NULL)
         return GSRT_ENOMEM;
-    if (p->problem.is_for_execution)
-        limit_batches(p->scenario, p->choice);
     gsrt_status status = gsrt_planning_predict(p, p->choice, &p->why, &p->cost);
     if (status != GSRT_OK)
         return status;
@@ -274,6 +275,56 @@ gsrt_status gsrt_planning_search(gsrt_planning *planning, gsrt_diag *diag)
                              first == NULL || first->change == NULL ? "see 'gsrt plan'" : first->change);
     }
     return take_choice(p, diag);
+}
+
+static gsrt_quantity seen(const gsrt_objective *objective, double value)
+{
+    gsrt_quantity q = {0};
+    if (!(value >= 0))
+        return q;
+    q = gsrt_quantity_exact(value, gsrt_measure_dimension(objective->measure));
+    q.source = GSRT_SOURCE_DERIVED;
+    return q;
+}
+
+gsrt_status gsrt_planning_prefer(gsrt_planning *planning, uint32_t rival, double its, double others, gsrt_diag *diag)
+{
+    gsrt_planning *p = planning;
+    gsrt_search_result *r = p->result;
+    gsrt_rival *other = &r->rivals[rival];
+    const gsrt_objective *o = &p->problem.objective;
+    gsrt_deployment *former = p->choice;
+    gsrt_quantity objective = p->cost.values[o->measure][o->percentile];
+    objective.source_text = NULL;
+    (void)gsrt_deployment_free(r->best);
+    r->best = other->deployment;
+    r->objective = other->objective;
+    r->gap = fabs(r->bound - r->objective.value) / fabs(r->objective.value);
+    *other = (gsrt_rival){.deployment = former,
+                          .objective = objective,
+                          .rejection = {.reason = GSRT_REASON_REHEARSED,
+                                        .constraint = others < 0 ? "did not come through its rehearsal in the twin"
+                                                                 : "objective, as the twin has seen it",
+                                        .needed = seen(o, its),
+                                        .available = seen(o, others),
+                                        .change = "it is admitted, and was not chosen"}};
+    gsrt_cost_fini(&p->cost);
+    gsrt_verdict_fini(&p->verdict);
+    p->has_choice = false;
+    p->choice = NULL;
+    gsrt_derivation_fini(&p->why);
+    gsrt_derivation_init(&p->why);
+    return take_choice(p, diag);
+}
+
+void gsrt_planning_note_predicted(const gsrt_cost *cost, gsrt_scenario_planning *out)
+{
+    memcpy(out->predicted, cost->values, sizeof out->predicted);
+    for (int m = 0; m < GSRT_MEASURE_COUNT; m++) {
+        for (int q = 0; q < GSRT_PERCENTILE_COUNT; q++)
+            out->predicted[m][q].source_text = NULL;
+    }
+    out->is_predicted = true;
 }
 
 gsrt_status gsrt_planning_executable(const gsrt_planning *planning, gsrt_diag *diag)

@@ -62,6 +62,18 @@ void gsrt_planning_fini(gsrt_planning *planning);
 GSRT_MUST_CHECK gsrt_status gsrt_planning_predict(const gsrt_planning *planning, const gsrt_deployment *deployment,
                                                   gsrt_derivation *why, gsrt_cost *out);
 
+/* A copy with batches and chunks that are no larger than the scenario's runtime: allows; owned; NULL: no memory. */
+gsrt_deployment *gsrt_planning_allowed_copy(const gsrt_planning *planning, const gsrt_deployment *deployment);
+
+/* Take rival `rival`, which keeps everything, instead of the choice, which becomes a rival in its place: seen by other
+ * means than the model, the objective is `its` of the new choice, and `others` of the old one (base units; < 0: it did
+ * not come that far). Checked like any choice: errors as gsrt_planning_search. */
+GSRT_MUST_CHECK gsrt_status gsrt_planning_prefer(gsrt_planning *planning, uint32_t rival, double its, double others,
+                                                 gsrt_diag *diag);
+
+/* What was predicted of a plan, for the report of its run. */
+void gsrt_planning_note_predicted(const gsrt_cost *cost, gsrt_scenario_planning *out);
+
 /* What the runtime lacks to run the choice; GSRT_OK: nothing. */
 GSRT_MUST_CHECK gsrt_status gsrt_planning_executable(const gsrt_planning *planning, gsrt_diag *diag);
 

@@ -264,7 +264,7 @@ int gsrt_twin_job_conclude(gsrt_twin_job *r, gsrt_status status)
     return conclude_early(r, status == GSRT_OK ? first_exit_code(r) : 5);
 }
 
-static int serve(gsrt_twin_job *r)
+int gsrt_twin_job_serve(gsrt_twin_job *r)
 {
     gsrt_status status = gsrt_twin_job_start(r);
     if (status != GSRT_OK)
@@ -297,7 +297,7 @@ int gsrt_twin_run_scenario(const gsrt_options *options)
     }
     r->options = options;
     gsrt_status status = gsrt_twin_job_prepare(r);
-    int exit_code = status == GSRT_OK ? serve(r) : gsrt_exit_code(status);
+    int exit_code = status == GSRT_OK ? gsrt_twin_job_serve(r) : gsrt_exit_code(status);
     if (exit_code != 0 && r->diag.status != GSRT_OK)
         (void)fprintf(stderr, "gsrt: error: %s\n", r->diag.text);
     gsrt_twin_job_fini(r);

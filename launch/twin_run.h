@@ -58,6 +58,8 @@ struct gsrt_twin_job {
 GSRT_MUST_CHECK gsrt_status gsrt_twin_job_prepare(gsrt_twin_job *run);
 /* Create the twin and every rank. GSRT_OK | GSRT_EINPUT (diag) | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt_twin_job_start(gsrt_twin_job *run);
+/* All of it, once prepared: start, run to the end or an interrupt, conclude. Returns the exit code. */
+int gsrt_twin_job_serve(gsrt_twin_job *run);
 /* The twin has come to its end with `status` (of gsrt_twin_run): the report, where it did not come to one by itself.
  * Returns the exit code. */
 int gsrt_twin_job_conclude(gsrt_twin_job *run, gsrt_status status);

@@ -24,6 +24,8 @@
 #define GSRT_REASON_NOT_EXECUTABLE "not_executable"         /* the runtime lacks it */
 #define GSRT_REASON_CONTEXT "context" /* demand exceeds the context that is kept, or the model's */
 #define GSRT_REASON_WORSE "worse"     /* feasible, and the objective is worse */
+#define GSRT_REASON_REHEARSED                                                                                          \
+    "rehearsed" /* feasible, and predicted to be better, but it was worse when it was run in the twin */
 
 typedef struct gsrt_rejection {
     const char *reason;              /* one of the above */

@@ -1,6 +1,7 @@
 """gsrt plan and gsrt explain: what they print and keep, the same bytes twice, exit codes, and every bad input with file,
 place and remedy."""
 import json
+import math
 import os
 import subprocess
 import sys
@@ -116,7 +117,7 @@ with tempfile.TemporaryDirectory() as work:
     run("explain", os.path.join(kept, "plan.json"), "tpot.p99", words=["tpot p99: ", "moves it by", "it rests on"])
     run("explain", kept, "latency", words=["latency p50: "])
     for section in ["choice", "predictions", "memory", "topology", "why", "binding", "proofs", "assumptions", "debt",
-                    "fallbacks", "rejected", "search"]:
+                    "fallbacks", "rehearsal", "rejected", "search"]:
         run("explain", kept, section)
     run("explain", kept, "decisions", words=["nothing: no incident"])
     run("explain", kept, "latancy", code=1, says=["did you mean 'latency'?"])
@@ -125,6 +126,49 @@ with tempfile.TemporaryDirectory() as work:
         plan = json.loads(run("plan", "--json", "--policy", policy, "--budget", "300", IRREGULAR))
         if plan["search"]["policy"] != policy or plan["search"]["evaluations"] > 300:
             fail("--policy %s --budget 300: %s" % (policy, plan["search"]))
+
+    # a rehearsal: each finalist ran in the twin with the reference's tokens; so did the plan without each rank
+    rehearsed = os.path.join(work, "rehearsed")
+    page = run("plan", IRREGULAR, "--rehearse", "2", "-o", rehearsed, words=["rehearsed in the twin", "same tokens as the reference"])
+    plan = json.load(open(os.path.join(rehearsed, "plan.json")))
+    is_valid(plan, "--rehearse")
+    if [(r["chosen"], r["exit"], r["verified"], r["observed"] > 0) for r in plan["rehearsal"]] != [(True, 0, True, True), (False, 0, True, True)]:
+        fail("not the first of two finalists:", plan["rehearsal"])
+    if plan["choice"] != json.loads(text)["choice"]:
+        fail("a rehearsal that agrees changes the choice")
+    for rank, fallback in enumerate(plan["fallbacks"]):
+        seen = fallback["rehearsed"]
+        if seen["exit"] != 0 or not seen["verified"] or seen["method"] != fallback["way"] or not seen["recovered_ms"] > 0:
+            fail("without rank %d the twin saw something else than was planned:" % rank, fallback)
+        report = json.load(open(os.path.join(rehearsed, seen["run"], "report.json")))
+        if report["exit"] != 0 or [f["ranks"] for f in report["failures"]] != [[rank]]:
+            fail("%s: not a run without rank %d" % (seen["run"], rank))
+    if run("explain", rehearsed) != page:
+        fail("explain prints another page than plan --rehearse")
+    run("explain", rehearsed, "rehearsal", words=["finalist-2"])
+    run("twin", os.path.join(rehearsed, "scenario.yaml"), "-q", "-o", os.path.join(work, "played"))
+    stages = json.load(open(os.path.join(work, "played", "plan.json")))["stages"]
+    if [s["ranks"] for s in stages] != [s["members"][0]["ranks"] for s in plan["choice"]["pools"][0]["stages"]]:
+        fail("the kept scenario runs another plan:", stages)
+    # over a slow link the pipeline of two is predicted to be better, and one rank alone is: three requests leave it bubbles
+    other = os.path.join(work, "other")
+    run("plan", IRREGULAR, "--set", "plan=auto", "--set", "fleet={devices: [{rank: 0}, {rank: 1}]}", "--set", "objective=throughput",
+        "--set", "twin={link: {latency_us: 20}}", "--rehearse", "2", "-o", other,
+        words=["of all plans that were rehearsed", "was predicted to be better, and was worse in the twin"])
+    plan = json.load(open(os.path.join(other, "plan.json")))
+    is_valid(plan, "--rehearse, another")
+    first, second = plan["rehearsal"]
+    if not second["chosen"] or first["chosen"] or not second["observed"] > first["observed"] or not second["predicted"]["value"] < first["predicted"]["value"]:
+        fail("not chosen by what the twin has seen:", first, second)
+    former = [rival for rival in plan["rejected"] if rival["reason"] == "rehearsed"]
+    if len(former) != 1 or former[0]["plan"] != first["plan"] or plan["choice"]["words"] != second["plan"]:
+        fail("the model's choice is not among the rejected:", former)
+    if not math.isclose(former[0]["needed"]["value"], second["observed"]) or not math.isclose(former[0]["available"]["value"], first["observed"]):
+        fail("rejected for other figures:", former)
+    run("plan", IRREGULAR, "--rehearse", "2", code=1, says=["say where with '-o DIR'"])
+    run("plan", IRREGULAR, "--rehearse", "0", "-o", other, code=1, says=["give one from 1 to 16"])
+    run("plan", IRREGULAR, "--rehearse", "2", "--validate", "-o", other, code=1, says=["are two steps"])
+    run("twin", IRREGULAR, "--rehearse", "2", "-o", other, code=1, says=["only 'plan' takes '--rehearse'"])
 
     # the ranks' plan is the same whichever explicit plan stands in the file, and the resolved scenario gives it again
     again = json.loads(run("plan", "--json", os.path.join(kept, "scenario.yaml")))
@@ -144,6 +188,7 @@ with tempfile.TemporaryDirectory() as work:
         fail("a plan on an inventory says that it runs")
     if not {"one of 2 rack", "mesh"} & {f["without"] for f in plan["fallbacks"]}:
         fail("no fallback for a rack:", [f["without"] for f in plan["fallbacks"]])
+    run("plan", big, "--rehearse", "2", "-o", os.path.join(work, "none"), code=2, says=["on the ranks of a run"])
     run("plan", scenario(work, "config", workload="config: %s" % CONFIG), code=3, says=["context"])
     run("plan", scenario(work, "config", workload="config: %s" % CONFIG), "--set",
         "demand={prompt_tokens: 64, output_tokens: 32, arrival_per_s: 1}", words=["llama", "choice"])
