@@ -30,7 +30,7 @@ plant() {
         objects+=("$work/$switch-$(basename "$file" .c).o")
     done
     # shellcheck disable=SC2086
-    ./libtool --tag=CC --mode=link --silent $compiler $(variable AM_CFLAGS) $(variable CFLAGS) $(variable AM_LDFLAGS) \
+    $compiler $(variable AM_CFLAGS) $(variable CFLAGS) $(variable AM_LDFLAGS) \
         -o "$work/$switch" "${objects[@]}" launch/main_gsrt.o $libraries || exit 1
 }
 
