@@ -100,7 +100,7 @@ extern const gsrt__assumption gsrt__assumptions[GSRT__ASSUMPTION_COUNT];
 gsrt_quantity gsrt__assumed(gsrt__assumption_id id);
 
 /* The result without an interval: lo and hi are the value. */
-gsrt_quantity gsrt__equation_result(const gsrt_equation *equation, const gsrt_quantity *inputs);
+gsrt_quantity gsrt__equation_result(const gsrt_equation *equation, const gsrt_quantity *const *inputs);
 
 /* x to the power of a whole number, by squaring: the same bits everywhere. */
 double gsrt__power(double x, uint64_t exponent);
