@@ -23,6 +23,7 @@ enum {
     GSRT__NUMERICS_MAX = 16,  /* ways to compute: as given, and one per evidence */
     GSRT__SHARERS_MAX = 32,   /* engines in a place within which different ones share a stage */
     GSRT__REACHES_MAX = 512,  /* layouts of which it is remembered whether their engines reach each other */
+    GSRT__PAIRS_BITS = 14,    /* 2^ so many pairs of engines of which it is remembered whether they reach each other */
     GSRT__STARTS_MAX = 16,    /* near rivals that are climbed, too */
     GSRT__WALKS_MAX = 64,     /* of local search */
     GSRT__VERDICTS_MAX = 256, /* verdicts of the contract's judge that are remembered */
@@ -146,8 +147,8 @@ typedef struct gsrt__search {
     struct {
         gsrt_fleet fleet;           /* with links only that can be used */
         gsrt_cost_profile *profile; /* of it; owned */
-        gsrt_cost_memo *memo;       /* owned */
-    } ways[2];                      /* that are trusted; whoever says so */
+        uint64_t *pairs; /* [1 << GSRT__PAIRS_BITS] engines that were asked about: see search_reach.c; by hash */
+    } ways[2];           /* that are trusted; whoever says so */
     gsrt__reach_memory reaches[GSRT__REACHES_MAX];
     bool is_executable;         /* the workload: or nothing is, for execution */
     const char *not_executable; /* why */
