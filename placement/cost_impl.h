@@ -374,10 +374,14 @@ typedef struct gsrt__cost_layer {
 
 /* Parts of a batch are not rounded up here, so that times over rows fall as rows grow. A step of the stage takes at
  * least the larger of sum(work_s) + exposed * sum(exchange_s) and sum(exchange_s) + exposed * sum(work_s) over its
- * layers: what a bound adds up. question: is_plain, with a profile. rows, sequences, context: of the step, as in a
- * prediction. */
-gsrt__cost_layer gsrt__cost_layer_of(const gsrt_cost_question *question, uint32_t region, gsrt_phase phase, double rows,
-                                     double sequences, double context);
+ * layers: what a bound adds up. question: is_plain, with a profile. */
+gsrt__cost_layer gsrt__cost_layer_of(const gsrt_cost_question *question, uint32_t region, const gsrt__step *step);
+/* Seconds that the slowest of at most `members` engines works, at least, where at most `sharers` of them share a row's
+ * attention, launches included: each part of what one engine alone would do for these rows, divided by that. Which
+ * engine, whether experts lie apart, and whether members exchange, is that of the stage that is set, which has engines
+ * of one part. */
+double gsrt__cost_work_at_least(const gsrt_cost_question *question, uint32_t region, const gsrt__step *step,
+                                double sharers, double members);
 /* The host's work that a step of so many sequences waits for besides, s. */
 double gsrt__host_s(const gsrt_cost_question *question, double sequences);
 

@@ -7,6 +7,7 @@
  *     search_work    what layers amount to
  *     search_bound   what no deployment can exceed
  *     search_stages  nor any stages, in whatever of the ways (search_ways) engines share one
+ *     search_latency nor any steps, in whatever groups
  *     search_shape   replicas of one class, their batches, and what several pools make together
  *     search_greedy, search_dp, search_local, search_exhaustive, search_milp: the policies
  */
@@ -244,8 +245,12 @@ GSRT_MUST_CHECK gsrt_status gsrt__bound(gsrt__search *s, double *out_value, cons
  * second, at most. HUGE_VAL: nothing is known. GSRT_OK | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt__bound_by_stages(gsrt__search *s, uint32_t numeric, const double *weight, double *out);
 
-/* Seconds of a decode step of one row through all layers, at least. GSRT_OK | GSRT_ENOMEM. */
-GSRT_MUST_CHECK gsrt_status gsrt__bound_of_step(gsrt__search *s, uint32_t numeric, double *out);
+/* ---- search_latency.c ---- */
+
+/* Seconds at least of a decode step, and of a prompt's prefill, through all layers, however groups of engines divide
+ * them; 0: nothing is known. GSRT_OK | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt__bound_of_steps(gsrt__search *s, uint32_t numeric, double *out_decode,
+                                                 double *out_prefill);
 
 /* ---- search_judge.c ---- */
 
