@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-enum { BLOCK_BYTES = 64 * 1024, ALIGN = 16 };
+/* A block is as large as all before it together, so that a small arena is zeroed and freed at little cost. */
+enum { BLOCK_BYTES_LEAST = 1024, BLOCK_BYTES_MOST = 64 * 1024, ALIGN = 16 };
 
 struct gsrt__arena_block {
     struct gsrt__arena_block *next;
@@ -37,7 +38,10 @@ void *gsrt_arena_take(gsrt_arena *arena, size_t count, size_t size)
         return NULL;
     struct gsrt__arena_block *block = arena->blocks;
     if (block == NULL || block->capacity - block->used < bytes) {
-        size_t capacity = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+        size_t capacity = arena->bytes_used < BLOCK_BYTES_LEAST  ? BLOCK_BYTES_LEAST
+                          : arena->bytes_used < BLOCK_BYTES_MOST ? arena->bytes_used
+                                                                 : BLOCK_BYTES_MOST;
+        capacity = bytes > capacity ? bytes : capacity;
         block = calloc(1, sizeof *block + capacity);
         if (block == NULL)
             return NULL;

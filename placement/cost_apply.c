@@ -30,9 +30,9 @@ const gsrt_equation *gsrt_equation_named(const char *name)
     return NULL;
 }
 
-gsrt_quantity gsrt__equation_result(const gsrt_equation *equation, const gsrt_quantity *inputs)
+gsrt_quantity gsrt__equation_result(const gsrt_equation *equation, const gsrt_quantity *const *inputs)
 {
-    gsrt_quantity out = {.dimension = equation->is_of_any_dimension ? inputs[0].dimension : equation->output,
+    gsrt_quantity out = {.dimension = equation->is_of_any_dimension ? inputs[0]->dimension : equation->output,
                          .is_known = true,
                          .confidence = 1,
                          .source = GSRT_SOURCE_DERIVED,
@@ -40,12 +40,13 @@ gsrt_quantity gsrt__equation_result(const gsrt_equation *equation, const gsrt_qu
                          .valid_until_day = GSRT_DAY_LAST};
     double x[GSRT_EQUATION_INPUT_COUNT_MAX];
     for (uint32_t i = 0; i < equation->input_count; i++) {
-        const gsrt_quantity *q = &inputs[i];
+        const gsrt_quantity *q = inputs[i];
         if (!q->is_known)
             return (gsrt_quantity){0};
         assert(gsrt_dimension_equal(q->dimension, equation->is_of_any_dimension ? out.dimension : equation->inputs[i]));
         x[i] = q->value;
-        out.confidence = fmin(out.confidence, q->confidence);
+        if (q->confidence < out.confidence)
+            out.confidence = q->confidence;
         if (q->valid_from_day > out.valid_from_day)
             out.valid_from_day = q->valid_from_day;
         if (q->valid_until_day < out.valid_until_day)
@@ -75,7 +76,10 @@ static void move(const gsrt_equation *equation, const gsrt_quantity *inputs, con
 
 gsrt_quantity gsrt_equation_apply(const gsrt_equation *equation, const gsrt_quantity *inputs)
 {
-    gsrt_quantity out = gsrt__equation_result(equation, inputs);
+    const gsrt_quantity *each[GSRT_EQUATION_INPUT_COUNT_MAX];
+    for (uint32_t i = 0; i < equation->input_count; i++)
+        each[i] = &inputs[i];
+    gsrt_quantity out = gsrt__equation_result(equation, each);
     if (!out.is_known)
         return out;
     double below = out.value * (1 - equation->error_lo), above = out.value * (equation->error_hi - 1);

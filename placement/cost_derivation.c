@@ -61,9 +61,9 @@ static uint32_t record(gsrt__walk *walk, const char *before, const char *name, c
 gsrt__term gsrt__derive(gsrt__walk *walk, gsrt__equation_id id, const char *name, const gsrt__term *inputs)
 {
     const gsrt_equation *equation = &gsrt__equations[id];
-    gsrt_quantity values[GSRT_EQUATION_INPUT_COUNT_MAX];
+    const gsrt_quantity *values[GSRT_EQUATION_INPUT_COUNT_MAX];
     for (uint32_t i = 0; i < equation->input_count; i++)
-        values[i] = inputs[i].quantity;
+        values[i] = &inputs[i].quantity;
     gsrt__term term = {.quantity = gsrt__equation_result(equation, values), .node = GSRT_NO_INDEX};
     term.spread = gsrt__spread_of(walk, id, inputs, &term.quantity);
     if (walk->why == NULL)
@@ -119,7 +119,8 @@ static gsrt__term input_by(gsrt__walk *walk, gsrt__cause cause, const char *of, 
 
 gsrt__term gsrt__input(gsrt__walk *walk, const char *of, const char *name, const gsrt_quantity *quantity)
 {
-    return input_by(walk, cause_of_stated(quantity->dimension), of, name, quantity);
+    gsrt__cause cause = walk->spreads == NULL ? GSRT__CAUSE_STATED_REST : cause_of_stated(quantity->dimension);
+    return input_by(walk, cause, of, name, quantity);
 }
 
 gsrt__term gsrt__counted(gsrt__walk *walk, const char *name, double value, gsrt_dimension dimension)

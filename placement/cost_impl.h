@@ -100,7 +100,7 @@ extern const gsrt__assumption gsrt__assumptions[GSRT__ASSUMPTION_COUNT];
 gsrt_quantity gsrt__assumed(gsrt__assumption_id id);
 
 /* The result without an interval: lo and hi are the value. */
-gsrt_quantity gsrt__equation_result(const gsrt_equation *equation, const gsrt_quantity *inputs);
+gsrt_quantity gsrt__equation_result(const gsrt_equation *equation, const gsrt_quantity *const *inputs);
 
 /* x to the power of a whole number, by squaring: the same bits everywhere. */
 double gsrt__power(double x, uint64_t exponent);
@@ -374,10 +374,14 @@ typedef struct gsrt__cost_layer {
 
 /* Parts of a batch are not rounded up here, so that times over rows fall as rows grow. A step of the stage takes at
  * least the larger of sum(work_s) + exposed * sum(exchange_s) and sum(exchange_s) + exposed * sum(work_s) over its
- * layers: what a bound adds up. question: is_plain, with a profile. rows, sequences, context: of the step, as in a
- * prediction. */
-gsrt__cost_layer gsrt__cost_layer_of(const gsrt_cost_question *question, uint32_t region, gsrt_phase phase, double rows,
-                                     double sequences, double context);
+ * layers: what a bound adds up. question: is_plain, with a profile. */
+gsrt__cost_layer gsrt__cost_layer_of(const gsrt_cost_question *question, uint32_t region, const gsrt__step *step);
+/* Seconds that the slowest of at most `members` engines works, at least, where at most `sharers` of them share a row's
+ * attention, launches included: each part of what one engine alone would do for these rows, divided by that. Which
+ * engine, whether experts lie apart, and whether members exchange, is that of the stage that is set, which has engines
+ * of one part. */
+double gsrt__cost_work_at_least(const gsrt_cost_question *question, uint32_t region, const gsrt__step *step,
+                                double sharers, double members);
 /* The host's work that a step of so many sequences waits for besides, s. */
 double gsrt__host_s(const gsrt_cost_question *question, double sequences);
 

@@ -195,8 +195,9 @@ gsrt__reach gsrt__reach_between(gsrt__walk *walk, uint32_t from, uint64_t from_i
     gsrt_cost_memo *memo = walk->question->is_plain && walk->why == NULL ? walk->question->memo : NULL;
     if (memo == NULL)
         return find_reach(walk, from, from_instance, to, to_instance, senders);
-    uint64_t hash = ((from * UINT64_C(31) + to) * 31 + from_instance) * 31 + to_instance;
-    hash = (hash * 31 + senders) * UINT64_C(0x9e3779b97f4a7c15);
+    static const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = ((from * odd + to) * odd + from_instance) * odd + to_instance;
+    hash = (hash * odd + senders) * odd;
     remembered *at = &memo->ways[(hash >> 32) % MEMO_COUNT];
     if (at->senders != senders || at->from != from || at->to != to || at->from_instance != from_instance ||
         at->to_instance != to_instance)

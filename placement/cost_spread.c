@@ -86,12 +86,14 @@ static double at_ends(const gsrt_equation *equation, const gsrt__term *inputs, c
 const gsrt__spread *gsrt__spread_of(gsrt__walk *walk, gsrt__equation_id id, const gsrt__term *inputs,
                                     gsrt_quantity *result)
 {
+    if (walk->spreads == NULL)
+        return NULL;
     const gsrt_equation *equation = &gsrt__equations[id];
     bool errs = equation->error_lo != equation->error_hi;
     uint32_t causes = errs ? 1u << errors[id] : 0;
     for (uint32_t i = 0; i < equation->input_count; i++)
         causes |= inputs[i].spread == NULL ? 0 : inputs[i].spread->causes;
-    if (walk->spreads == NULL || !result->is_known || causes == 0)
+    if (!result->is_known || causes == 0)
         return NULL;
     gsrt__spread *spread = take(walk);
     if (spread == NULL)

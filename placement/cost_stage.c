@@ -173,17 +173,32 @@ static void add_attention(const gsrt__walk *walk, const gsrt__cut *cut, const gs
                             rows * kind->score_elements_expanded * heads / kind->head_count * activation_bytes(choice);
 }
 
-static work work_of(const gsrt__walk *walk, const gsrt__cut *cut, uint32_t region, const gsrt__step *step)
+/* Added to `attention`: what data groups divide rows for; to `rest`: what all members share. The same for both: all. */
+static void add_work(const gsrt__walk *walk, const gsrt__cut *cut, uint32_t region, const gsrt__step *step,
+                     work *attention, work *rest)
 {
     const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
     const gsrt_region_choice *choice = &walk->deployment->choices[region];
-    work sum = {0};
     for (uint32_t i = 0; i < kind->piece_count; i++)
-        add_matrices(walk, cut, &kind->pieces[i], choice, step, &sum);
+        add_matrices(walk, cut, &kind->pieces[i], choice, step, kind->pieces[i].is_attention ? attention : rest);
     if (kind->state != GSRT_NO_INDEX)
-        add_attention(walk, cut, kind, choice, step, &sum);
+        add_attention(walk, cut, kind, choice, step, attention);
+}
+
+static double whole_bytes(const gsrt__walk *walk, uint32_t region, const gsrt__step *step)
+{
+    const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
+    return step->rows * kind->elementwise_whole * activation_bytes(&walk->deployment->choices[region]);
+}
+
+static work work_of(const gsrt__walk *walk, const gsrt__cut *cut, uint32_t region, const gsrt__step *step)
+{
+    const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
+    work sum = {0};
+    add_work(walk, cut, region, step, &sum, &sum);
     double split = kind->elementwise_split / cut->width;
-    sum.stream_bytes += step->rows * (kind->elementwise_whole + split) * activation_bytes(choice);
+    sum.stream_bytes +=
+        step->rows * (kind->elementwise_whole + split) * activation_bytes(&walk->deployment->choices[region]);
     return sum;
 }
 
@@ -467,8 +482,7 @@ gsrt__stage_time gsrt__stage_step(gsrt__walk *walk, uint32_t pool, uint32_t stag
 
 /* ---- one layer ---- */
 
-gsrt__cost_layer gsrt__cost_layer_of(const gsrt_cost_question *question, uint32_t region, gsrt_phase phase, double rows,
-                                     double sequences, double context)
+gsrt__cost_layer gsrt__cost_layer_of(const gsrt_cost_question *question, uint32_t region, const gsrt__step *step)
 {
     gsrt__walk walk = {.question = question,
                        .profile = question->profile,
@@ -476,20 +490,18 @@ gsrt__cost_layer gsrt__cost_layer_of(const gsrt_cost_question *question, uint32_
                        .fleet = question->fleet,
                        .deployment = question->deployment,
                        .is_smooth = true};
-    const gsrt__step step = {.phase = phase, .rows = rows, .sequences = sequences, .context = context};
     const gsrt_deployment_pool *pool = &question->deployment->pools[0];
     const gsrt_deployment_stage *s = &pool->stages[0];
-    const gsrt__layer_kind *kind = &walk.profile->kinds[walk.profile->kind_of_region[region]];
     gsrt__cost_layer out = {.exposed = s->overlaps ? gsrt__assumed(GSRT__ASSUMPTION_EXPOSED).value : 1,
                             .is_known = true};
     for (uint32_t m = 0; m < s->member_count; m++) {
         gsrt__cut cut = gsrt__cut_of(s, m);
         engine_terms engine = engine_terms_of(&walk, s->members[m].part, pool->power_cap_w);
-        work amounts = work_of(&walk, &cut, region, &step);
+        work amounts = work_of(&walk, &cut, region, step);
         gsrt__term layer = layer_work(&walk, &engine, s->members[m].part, &cut, region, &amounts);
         gsrt__term launches = layer_launches(&walk, &cut, region, 1, false, engine.overhead);
         out.is_known = out.is_known && layer.quantity.is_known && launches.quantity.is_known;
-        double whole = rows * kind->elementwise_whole * activation_bytes(&question->deployment->choices[region]);
+        double whole = whole_bytes(&walk, region, step);
         double bandwidth = engine.bandwidth.quantity.value * engine.bandwidth_share.quantity.value;
         out.work_s = fmax(out.work_s, layer.quantity.value + launches.quantity.value);
         out.fixed_s = fmax(out.fixed_s, launches.quantity.value + whole / bandwidth);
@@ -497,10 +509,51 @@ gsrt__cost_layer gsrt__cost_layer_of(const gsrt_cost_question *question, uint32_
     gsrt__term exchange = {0};
     if (gsrt_deployment_stage_width(s) > 1) {
         gsrt__group group = gsrt__group_of(&walk, s);
-        if (layer_exchanges(&walk, &group, s, region, &step, &exchange)) {
+        if (layer_exchanges(&walk, &group, s, region, step, &exchange)) {
             out.is_known = out.is_known && exchange.quantity.is_known;
             out.exchange_s = exchange.quantity.value;
         }
     }
     return out;
+}
+
+static void add_part(work *sum, const work *whole, double members)
+{
+    sum->matrix_operations += whole->matrix_operations / members;
+    sum->matrix_bytes += whole->matrix_bytes / members;
+    sum->expert_operations += whole->expert_operations / members;
+    sum->expert_bytes += whole->expert_bytes / members;
+    sum->attention_operations += whole->attention_operations / members;
+    sum->attention_bytes += whole->attention_bytes / members;
+    sum->stream_bytes += whole->stream_bytes / members;
+}
+
+double gsrt__cost_work_at_least(const gsrt_cost_question *question, uint32_t region, const gsrt__step *step,
+                                double sharers, double members)
+{
+    gsrt__walk walk = {.question = question,
+                       .profile = question->profile,
+                       .workload = question->workload,
+                       .fleet = question->fleet,
+                       .deployment = question->deployment,
+                       .is_smooth = true};
+    const gsrt_deployment_stage *s = &question->deployment->pools[0].stages[0];
+    const gsrt__layer_kind *kind = &walk.profile->kinds[walk.profile->kind_of_region[region]];
+    gsrt_deployment_members one = s->members[0];
+    gsrt_deployment_stage alone = *s;
+    one.instance_count = 1;
+    alone.members = &one;
+    alone.data_width = alone.expert_width = 1;
+    const gsrt__cut cut = gsrt__cut_of(&alone, 0), as_set = gsrt__cut_of(s, 0);
+    work attention = {0}, rest = {0}, sum = {.stream_bytes = whole_bytes(&walk, region, step)};
+    add_work(&walk, &cut, region, step, &attention, &rest);
+    rest.stream_bytes +=
+        step->rows * kind->elementwise_split * activation_bytes(&question->deployment->choices[region]);
+    add_part(&sum, &attention, sharers);
+    add_part(&sum, &rest, members);
+    engine_terms engine = engine_terms_of(&walk, one.part, 0);
+    alone.expert_width = s->expert_width; /* the fullest group of experts does more than the mean */
+    gsrt__term layer = layer_work(&walk, &engine, one.part, &cut, region, &sum);
+    gsrt__term launches = layer_launches(&walk, &as_set, region, 1, false, engine.overhead);
+    return layer.quantity.value + launches.quantity.value;
 }

@@ -4,12 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-bool gsrt_dimension_equal(gsrt_dimension a, gsrt_dimension b)
-{
-    return a.byte == b.byte && a.second == b.second && a.op == b.op && a.joule == b.joule && a.dollar == b.dollar &&
-           a.token == b.token;
-}
-
 const char *gsrt_source_word(gsrt_source source)
 {
     static const char *const words[GSRT_SOURCE_COUNT] = {

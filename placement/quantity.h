@@ -10,6 +10,8 @@
 #ifndef GSRT_PLACEMENT_QUANTITY_H
 #define GSRT_PLACEMENT_QUANTITY_H
 
+#include <string.h>
+
 #include "base/buffer.h"
 
 /* Powers of the base units; W is J/s, FLOPS is op/s. All 0: a plain number. */
@@ -62,7 +64,11 @@ GSRT_MUST_CHECK gsrt_status gsrt_quantity_print(const gsrt_quantity *quantity, g
 
 /* The base unit: "B/s", "W", "$/h"; "a plain number" for none. Returns `room`. */
 const char *gsrt_dimension_name(gsrt_dimension dimension, char *room, size_t room_bytes);
-bool gsrt_dimension_equal(gsrt_dimension a, gsrt_dimension b);
+
+static inline bool gsrt_dimension_equal(gsrt_dimension a, gsrt_dimension b)
+{
+    return memcmp(&a, &b, sizeof a) == 0; /* bytes, no padding */
+}
 
 /* "datasheet", ...; "" for NONE. Static. */
 const char *gsrt_source_word(gsrt_source source);

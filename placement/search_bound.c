@@ -237,20 +237,20 @@ static bound latency_bound(gsrt__search *s, uint32_t numeric, work_times *times,
                            gsrt_status *status)
 {
     const gsrt_demand *demand = &s->problem->demand;
-    double first = 0, later = 0, step = 0;
+    double first = 0, later = 0, decode = 0, prefill = 0;
+    *status = gsrt__bound_of_steps(s, numeric, &decode, &prefill);
     const char *reason = "one request alone on all engines at once, no time for links";
     if (measure != GSRT_MEASURE_TPOT) {
         times_of(s, numeric, 1, 0, demand->prompt_tokens.lo * (1 - demand->prefix_share), times);
         double rate = rate_at_most(s, times, NULL);
-        first = rate > 0 ? 1 / rate : 0;
+        first = fmax(rate > 0 ? 1 / rate : 0, prefill);
     }
     if (measure != GSRT_MEASURE_TTFT) {
         times_of(s, numeric, 1, 1, 0, times);
         double rate = rate_at_most(s, times, NULL);
         later = rate > 0 ? 1 / rate : HUGE_VAL;
-        *status = gsrt__bound_of_step(s, numeric, &step);
-        if (step > later) {
-            later = step;
+        if (decode > later) {
+            later = decode;
             reason = "each layer in the group that is fastest for one row";
         }
         later = later / gsrt__rows_most(s) * (measure == GSRT_MEASURE_TPOT ? 1 : demand->output_tokens.value - 1);

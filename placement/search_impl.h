@@ -7,6 +7,7 @@
  *     search_work    what layers amount to
  *     search_bound   what no deployment can exceed
  *     search_stages  nor any stages, in whatever of the ways (search_ways) engines share one
+ *     search_latency nor any steps, in whatever groups
  *     search_shape   replicas of one class, their batches, and what several pools make together
  *     search_greedy, search_dp, search_local, search_exhaustive, search_milp: the policies
  */
@@ -23,6 +24,7 @@ enum {
     GSRT__NUMERICS_MAX = 16,  /* ways to compute: as given, and one per evidence */
     GSRT__SHARERS_MAX = 32,   /* engines in a place within which different ones share a stage */
     GSRT__REACHES_MAX = 512,  /* layouts of which it is remembered whether their engines reach each other */
+    GSRT__PAIRS_BITS = 14,    /* 2^ so many pairs of engines of which it is remembered whether they reach each other */
     GSRT__STARTS_MAX = 16,    /* near rivals that are climbed, too */
     GSRT__WALKS_MAX = 64,     /* of local search */
     GSRT__VERDICTS_MAX = 256, /* verdicts of the contract's judge that are remembered */
@@ -146,8 +148,8 @@ typedef struct gsrt__search {
     struct {
         gsrt_fleet fleet;           /* with links only that can be used */
         gsrt_cost_profile *profile; /* of it; owned */
-        gsrt_cost_memo *memo;       /* owned */
-    } ways[2];                      /* that are trusted; whoever says so */
+        uint64_t *pairs; /* [1 << GSRT__PAIRS_BITS] engines that were asked about: see search_reach.c; by hash */
+    } ways[2];           /* that are trusted; whoever says so */
     gsrt__reach_memory reaches[GSRT__REACHES_MAX];
     bool is_executable;         /* the workload: or nothing is, for execution */
     const char *not_executable; /* why */
@@ -243,8 +245,12 @@ GSRT_MUST_CHECK gsrt_status gsrt__bound(gsrt__search *s, double *out_value, cons
  * second, at most. HUGE_VAL: nothing is known. GSRT_OK | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt__bound_by_stages(gsrt__search *s, uint32_t numeric, const double *weight, double *out);
 
-/* Seconds of a decode step of one row through all layers, at least. GSRT_OK | GSRT_ENOMEM. */
-GSRT_MUST_CHECK gsrt_status gsrt__bound_of_step(gsrt__search *s, uint32_t numeric, double *out);
+/* ---- search_latency.c ---- */
+
+/* Seconds at least of a decode step, and of a prompt's prefill, through all layers, however groups of engines divide
+ * them; 0: nothing is known. GSRT_OK | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt__bound_of_steps(gsrt__search *s, uint32_t numeric, double *out_decode,
+                                                 double *out_prefill);
 
 /* ---- search_judge.c ---- */
 

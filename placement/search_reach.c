@@ -47,8 +47,8 @@ gsrt_status gsrt__reach_find(gsrt__search *s)
         if (status != GSRT_OK)
             return status;
         s->ways[any].profile = gsrt_cost_profile_create(s->problem->workload, &s->ways[any].fleet);
-        s->ways[any].memo = gsrt_cost_memo_create();
-        if (s->ways[any].profile == NULL || s->ways[any].memo == NULL)
+        s->ways[any].pairs = gsrt_arena_take(&s->arena, (size_t)1 << GSRT__PAIRS_BITS, sizeof *s->ways[any].pairs);
+        if (s->ways[any].profile == NULL || s->ways[any].pairs == NULL)
             return GSRT_ENOMEM;
     }
     return GSRT_OK;
@@ -56,18 +56,39 @@ gsrt_status gsrt__reach_find(gsrt__search *s)
 
 void gsrt__reach_fini(gsrt__search *s)
 {
-    for (uint32_t any = 0; any < 2; any++) {
+    for (uint32_t any = 0; any < 2; any++)
         (void)gsrt_cost_profile_free(s->ways[any].profile);
-        (void)gsrt_cost_memo_free(s->ways[any].memo);
-    }
 }
 
 typedef struct asking {
     gsrt__walk walk;
+    uint64_t *pairs;
     uint64_t from_replica, to_replica;
     uint32_t member; /* of the stage that is left, when there is no way */
     bool is_joined;
 } asking;
+
+/* One word for a pair of engines, never 0, the last bit free; 0: their numbers are too large for that. */
+static uint64_t pair_of(uint32_t from, uint64_t from_instance, uint32_t to, uint64_t to_instance)
+{
+    enum { PART_BITS = 9, INSTANCE_BITS = 22 };
+    if (((from | to) >> PART_BITS) != 0 || ((from_instance | to_instance) >> INSTANCE_BITS) != 0)
+        return 0;
+    uint64_t left = (uint64_t)from << INSTANCE_BITS | from_instance;
+    uint64_t right = (uint64_t)to << INSTANCE_BITS | to_instance;
+    return (left << (PART_BITS + INSTANCE_BITS) | right | UINT64_C(1) << 62) << 1;
+}
+
+static bool has_way(asking *a, uint32_t from, uint64_t from_instance, uint32_t to, uint64_t to_instance)
+{
+    uint64_t pair = pair_of(from, from_instance, to, to_instance);
+    uint64_t *at = &a->pairs[pair * UINT64_C(0x9e3779b97f4a7c15) >> (64 - GSRT__PAIRS_BITS)];
+    if (pair == 0 || (*at & ~UINT64_C(1)) != pair) {
+        gsrt__reach reach = gsrt__reach_between(&a->walk, from, from_instance, to, to_instance, 1);
+        *at = pair | (reach.latency.quantity.is_known ? 1 : 0);
+    }
+    return (*at & 1) != 0;
+}
 
 static void ask_pair(asking *a, const gsrt_deployment_members *from, uint32_t i, const gsrt_deployment_members *to,
                      uint32_t k)
@@ -76,8 +97,7 @@ static void ask_pair(asking *a, const gsrt_deployment_members *from, uint32_t i,
     uint64_t right = gsrt_deployment_instance(to, a->to_replica) + k;
     if (!a->is_joined || (from->part == to->part && left == right))
         return;
-    gsrt__reach reach = gsrt__reach_between(&a->walk, from->part, left, to->part, right, 1);
-    a->is_joined = reach.latency.quantity.is_known;
+    a->is_joined = has_way(a, from->part, left, to->part, right);
 }
 
 /* Each member of one stage to each of another (or of the same): all pairs in small fleets, in large ones their ends. */
@@ -138,13 +158,13 @@ static bool are_joined(gsrt__search *s, const gsrt_deployment *d, bool any_trust
                                          .mode = s->problem->mode,
                                          .today = s->problem->today,
                                          .profile = s->ways[any_trust].profile,
-                                         .memo = s->ways[any_trust].memo,
                                          .is_plain = true};
     asking a = {.walk = {.question = &question,
                          .profile = s->ways[any_trust].profile,
                          .workload = s->problem->workload,
                          .fleet = &s->ways[any_trust].fleet,
                          .deployment = d},
+                .pairs = s->ways[any_trust].pairs,
                 .is_joined = true};
     for (uint32_t p = 0; p < d->pool_count && a.is_joined; p++) {
         const gsrt_deployment_pool *pool = &d->pools[p];

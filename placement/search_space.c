@@ -480,7 +480,9 @@ static gsrt_status pool_deploy(const gsrt__search *s, const gsrt__sketch_pool *p
 
 gsrt_status gsrt__sketch_deploy(gsrt__search *s, const gsrt__sketch *sketch, gsrt_deployment **out, uint32_t *out_full)
 {
-    gsrt_deployment *d = gsrt_deployment_create(s->problem->workload, sketch->pool_count);
+    const gsrt_workload regions = {.region_count =
+                                       s->problem->workload->region_count}; /* their choices are set below */
+    gsrt_deployment *d = gsrt_deployment_create(&regions, sketch->pool_count);
     gsrt_status status = d == NULL ? GSRT_ENOMEM : GSRT_OK;
     memset(s->used, 0, s->class_count * sizeof *s->used);
     *out_full = GSRT_NO_INDEX;

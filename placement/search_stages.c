@@ -336,22 +336,12 @@ gsrt_status gsrt__bound_by_stages(gsrt__search *s, uint32_t numeric, const doubl
     gsrt__ways x;
     *out = HUGE_VAL;
     gsrt_arena_init(&s->scratch, GSRT_SEARCH_BYTES_MAX);
-    gsrt_status status = gsrt__ways_find(s, numeric, true, &x);
-    if (status == GSRT_OK && x.kind_count > 0)
+    gsrt_status status = gsrt__ways_begin(s, numeric, &x);
+    bool has_kinds = status == GSRT_OK && x.kind_count > 0;
+    if (has_kinds)
+        status = gsrt__ways_find(&x);
+    if (has_kinds && status == GSRT_OK)
         status = bound_earned(s, &x, weight, out);
-    gsrt__ways_fini(&x);
-    gsrt_arena_fini(&s->scratch);
-    return status;
-}
-
-gsrt_status gsrt__bound_of_step(gsrt__search *s, uint32_t numeric, double *out)
-{
-    gsrt__ways x;
-    *out = 0;
-    gsrt_arena_init(&s->scratch, GSRT_SEARCH_BYTES_MAX);
-    gsrt_status status = gsrt__ways_find(s, numeric, false, &x);
-    for (uint32_t k = 0; status == GSRT_OK && k < x.kind_count; k++)
-        *out += x.least[k] < HUGE_VAL ? x.count[k] * x.least[k] : 0;
     gsrt__ways_fini(&x);
     gsrt_arena_fini(&s->scratch);
     return status;

@@ -11,7 +11,6 @@
 typedef struct shared_work {
     double *prefill, *prefill_apart; /* of one prompt; of as many at once as there are engines */
     double *decode;
-    double *one; /* [kind] seconds of a step of one row */
 } shared_work;
 
 /* ---- what is looked at ---- */
@@ -71,7 +70,7 @@ static void find_batches(gsrt__ways *x)
 
 /* ---- the cost model's answers ---- */
 
-static void set_group(gsrt__ways *x, uint32_t data, uint32_t experts, gsrt_collective_algorithm algorithm)
+void gsrt__ways_group(gsrt__ways *x, uint32_t data, uint32_t experts, gsrt_collective_algorithm algorithm)
 {
     gsrt_deployment_stage *stage = &x->d->pools[0].stages[0];
     stage->data_width = data;
@@ -80,7 +79,7 @@ static void set_group(gsrt__ways *x, uint32_t data, uint32_t experts, gsrt_colle
     stage->overlaps = algorithm != GSRT_ALGORITHM_NONE;
 }
 
-static void set_members(gsrt__ways *x, uint32_t class, uint32_t width)
+void gsrt__ways_members(gsrt__ways *x, uint32_t class, uint32_t width)
 {
     x->d->pools[0].stages[0].members[0] = (gsrt_deployment_members){.part = x->s->classes[class].part,
                                                                     .instance_count = width,
@@ -89,12 +88,17 @@ static void set_members(gsrt__ways *x, uint32_t class, uint32_t width)
                                                                     .share = 1};
 }
 
+double gsrt__ways_seen(const gsrt__ways *x, gsrt_phase phase)
+{
+    return x->request.cached + (phase == GSRT_PHASE_PREFILL ? (x->request.prompt + 1) / 2
+                                                            : x->request.prompt + (x->request.output + 1) / 2);
+}
+
 /* rows: of all data groups. */
 static gsrt__cost_layer layer_of(const gsrt__ways *x, uint32_t kind, gsrt_phase phase, double rows, double sequences)
 {
-    double seen = x->request.cached + (phase == GSRT_PHASE_PREFILL ? (x->request.prompt + 1) / 2
-                                                                   : x->request.prompt + (x->request.output + 1) / 2);
-    return gsrt__cost_layer_of(&x->question, x->region[kind], phase, rows, sequences, seen);
+    const gsrt__step step = {phase, rows, sequences, gsrt__ways_seen(x, phase)};
+    return gsrt__cost_layer_of(&x->question, x->region[kind], &step);
 }
 
 /* What overlapping leaves of work and exchanges has two forms, and a step takes at least each of them, summed over its
@@ -157,12 +161,6 @@ static gsrt_status room_for_way(gsrt__ways *x, gsrt__way **out)
     return GSRT_OK;
 }
 
-static void note_least(gsrt__ways *x, const double *step)
-{
-    for (uint32_t k = 0; k < x->kind_count; k++)
-        x->least[k] = fmin(x->least[k], step[k]);
-}
-
 /* Ask about the group that is set. Batches that are too small for its data width: never. */
 static gsrt_status add_way(gsrt__ways *x, uint32_t class, uint32_t entry, uint32_t data)
 {
@@ -183,13 +181,11 @@ static gsrt_status add_way(gsrt__ways *x, uint32_t class, uint32_t entry, uint32
         for (uint32_t k = 0; k < x->kind_count; k++)
             w->decode[(size_t)b * x->kind_count + k] = x->batches[b] < data ? HUGE_VAL : n * step[k] / x->batches[b];
     }
-    if (step_of(x, GSRT_PHASE_DECODE, 1, 1, step))
-        note_least(x, step);
     x->way_count++;
     return GSRT_OK;
 }
 
-static bool is_admitted(const gsrt__ways *x, uint32_t class, uint32_t algorithm)
+bool gsrt__ways_admit(const gsrt__ways *x, uint32_t class, uint32_t algorithm)
 {
     size_t at = ((size_t)x->numeric * x->s->class_count + class) * GSRT_ALGORITHM_COUNT + algorithm;
     return x->s->admitted[at] == 1;
@@ -230,18 +226,13 @@ static gsrt_status find_shared(gsrt__ways *x, double most, shared_work *out)
     out->prefill = gsrt_arena_take(&x->s->scratch, x->kind_count, sizeof(double));
     out->decode = gsrt_arena_take(&x->s->scratch, (size_t)x->kind_count * x->batch_count, sizeof(double));
     out->prefill_apart = gsrt_arena_take(&x->s->scratch, x->kind_count, sizeof(double));
-    out->one = gsrt_arena_take(&x->s->scratch, x->kind_count, sizeof(double));
-    if (out->prefill == NULL || out->prefill_apart == NULL || out->decode == NULL || out->one == NULL)
+    if (out->prefill == NULL || out->prefill_apart == NULL || out->decode == NULL)
         return GSRT_ENOMEM;
     for (uint32_t k = 0; k < x->kind_count; k++) {
         gsrt__cost_layer layer = layer_of(x, k, GSRT_PHASE_PREFILL, x->request.prompt, 1);
         out->prefill[k] = (layer.work_s - layer.fixed_s) / x->request.output;
         layer = layer_of(x, k, GSRT_PHASE_PREFILL, x->request.prompt * most, most);
         out->prefill_apart[k] = (layer.work_s - layer.fixed_s) / (most * x->request.output);
-        layer = layer_of(x, k, GSRT_PHASE_DECODE, 1, 1);
-        out->one[k] = layer.work_s - layer.fixed_s;
-        x->shared_least[k] = fmin(x->shared_least[k], out->one[k]);
-        x->fixed_least[k] = fmin(x->fixed_least[k], layer.fixed_s);
         for (uint32_t b = 0; b < x->batch_count; b++) {
             layer = layer_of(x, k, GSRT_PHASE_DECODE, x->batches[b], x->batches[b]);
             out->decode[(size_t)b * x->kind_count + k] = (layer.work_s - layer.fixed_s) / x->batches[b];
@@ -295,11 +286,6 @@ static gsrt_status add_wide(gsrt__ways *x, uint32_t class, uint32_t entry, const
         is_known = wide_step(x, GSRT_PHASE_DECODE, x->batches[b], x->batches[b], n / x->batches[b], fuller,
                              gsrt__category_at(x, class, b, 0), &shared->decode[at], &w->decode[at]);
     }
-    double step[GSRT__KINDS_MAX], one[GSRT__KINDS_MAX];
-    for (uint32_t k = 0; k < x->kind_count; k++)
-        one[k] = shared->one[k] / (double)(gsrt__wide_from(&x->s->classes[class], entry - GSRT__WIDTHS + 1) - 1);
-    if (is_known && wide_step(x, GSRT_PHASE_DECODE, 0, 1, 1, 0, gsrt__category_at(x, class, 0, 0), one, step))
-        note_least(x, step);
     x->way_count += is_known ? 1 : 0;
     return GSRT_OK;
 }
@@ -316,12 +302,12 @@ uint64_t gsrt__wide_from(const gsrt__engine_class *class, uint32_t wide)
 static gsrt_status find_width(gsrt__ways *x, uint32_t class, uint32_t width, uint32_t algorithm)
 {
     gsrt_status status = GSRT_OK;
-    set_members(x, class, width);
+    gsrt__ways_members(x, class, width);
     for (uint32_t data = 1; data <= width; data++)
         for (uint32_t experts = 1; experts <= width && status == GSRT_OK; experts++) {
             if (width % data != 0 || width % experts != 0 || (experts > 1 && experts > x->s->expert_count))
                 continue;
-            set_group(x, data, experts, (gsrt_collective_algorithm)algorithm);
+            gsrt__ways_group(x, data, experts, (gsrt_collective_algorithm)algorithm);
             status = add_way(x, class, width - 1, data);
         }
     return status;
@@ -334,12 +320,12 @@ static gsrt_status find_wide(gsrt__ways *x, uint32_t class, const shared_work *s
 {
     uint32_t width = (uint32_t)gsrt__wide_from(&x->s->classes[class], wide);
     gsrt_status status = GSRT_OK;
-    set_members(x, class, width);
+    gsrt__ways_members(x, class, width);
     for (uint32_t mode = 0; mode < 4 && status == GSRT_OK; mode++) {
         uint32_t data = (mode & 1) != 0 ? width : 1, experts = (mode & 2) != 0 ? width : 1;
         if (experts > 1 && x->s->expert_count == 0)
             continue;
-        set_group(x, data, experts, (gsrt_collective_algorithm)algorithm);
+        gsrt__ways_group(x, data, experts, (gsrt_collective_algorithm)algorithm);
         status = add_wide(x, class, GSRT__WIDTHS + wide, shared, width, data);
     }
     return status;
@@ -365,41 +351,33 @@ static gsrt_status find_ways(gsrt__ways *x)
         shared_work shared = {0};
         if (!x->is_usable[c])
             continue;
-        set_members(x, c, 1);
-        set_group(x, 1, 1, GSRT_ALGORITHM_NONE);
+        gsrt__ways_members(x, c, 1);
+        gsrt__ways_group(x, 1, 1, GSRT_ALGORITHM_NONE);
         status = add_way(x, c, 0, 1);
         x->is_usable[c] = x->way_count > before;
         if (status == GSRT_OK && x->is_usable[c])
             status = find_shared(x, (double)x->s->classes[c].total, &shared);
         for (uint32_t a = GSRT_ALGORITHM_NONE + 1; a < GSRT_ALGORITHM_COUNT && x->is_usable[c]; a++)
-            if (is_admitted(x, c, a) && status == GSRT_OK)
+            if (gsrt__ways_admit(x, c, a) && status == GSRT_OK)
                 status = find_group(x, c, &shared, a);
     }
     return status;
 }
 
-/* ---- groups of several classes ---- */
+/* ---- all of them ---- */
 
-/* Which classes may share a stage with another; and of a layer of one row in such a group: at least what each member
- * does, and its part of what all share. Exchanges are left out. */
+/* Which classes may share a stage with another. */
 static void find_mixed(gsrt__ways *x)
 {
-    double least[GSRT__KINDS_MAX];
-    bool is_any = false;
     for (uint32_t c = 0; c < x->s->class_count; c++) {
         x->engine_count += (double)x->s->classes[c].total;
         for (uint32_t other = 0; other < x->s->class_count; other++)
             x->is_mixed[c] = x->is_mixed[c] ||
                              (other != c && x->is_usable[c] && x->is_usable[other] && gsrt__may_share(x->s, other, c));
-        is_any = is_any || x->is_mixed[c];
     }
-    for (uint32_t k = 0; k < x->kind_count; k++)
-        least[k] = x->fixed_least[k] + x->shared_least[k] / x->engine_count;
-    if (is_any)
-        note_least(x, least);
 }
 
-gsrt_status gsrt__ways_find(gsrt__search *s, uint32_t numeric, bool has_batches, gsrt__ways *out)
+gsrt_status gsrt__ways_begin(gsrt__search *s, uint32_t numeric, gsrt__ways *out)
 {
     gsrt__ways *x = out;
     const gsrt_search_problem *q = s->problem;
@@ -429,16 +407,16 @@ gsrt_status gsrt__ways_find(gsrt__search *s, uint32_t numeric, bool has_batches,
     x->request = gsrt__request_of(&q->demand);
     for (uint32_t c = 0; c < s->class_count; c++)
         x->is_usable[c] = s->classes[c].barred == NULL && gsrt__incapable(s, c, numeric) == NULL;
-    for (uint32_t k = 0; k < x->kind_count; k++)
-        x->least[k] = x->fixed_least[k] = x->shared_least[k] = HUGE_VAL;
+    find_mixed(x);
+    return GSRT_OK;
+}
+
+gsrt_status gsrt__ways_find(gsrt__ways *x)
+{
     find_memory(x);
-    if (has_batches)
-        find_batches(x);
+    find_batches(x);
     gsrt_status status = find_categories(x);
-    status = status == GSRT_OK ? find_ways(x) : status;
-    if (status == GSRT_OK)
-        find_mixed(x);
-    return status;
+    return status == GSRT_OK ? find_ways(x) : status;
 }
 
 void gsrt__ways_fini(gsrt__ways *x)

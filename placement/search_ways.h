@@ -36,16 +36,23 @@ typedef struct gsrt__ways {
     gsrt__way *ways;
     uint32_t way_count, way_capacity;
     double *categories; /* [class][batch + 1: of a prompt][kind][category] seconds of one engine for one token */
-    bool *is_usable, *is_mixed;    /* [class]; mixed: engines of it may share a stage with others */
-    double engine_count;           /* of all classes */
-    double least[GSRT__KINDS_MAX]; /* seconds of a layer in a step of one row, in whatever group, at least */
-    double fixed_least[GSRT__KINDS_MAX], shared_least[GSRT__KINDS_MAX]; /* of it, one engine alone, at least */
+    bool *is_usable, *is_mixed; /* [class]; mixed: engines of it may share a stage with others */
+    double engine_count;        /* of all classes */
 } gsrt__ways;
 
-/* All ways of one numeric choice; has_batches false: only `least` is wanted, without batches. *out is of s->scratch,
- * freed with gsrt__ways_fini in any case. No kinds: there are too many to say anything. GSRT_OK | GSRT_ENOMEM. */
-GSRT_MUST_CHECK gsrt_status gsrt__ways_find(gsrt__search *s, uint32_t numeric, bool has_batches, gsrt__ways *out);
+/* Kinds of layers under one numeric choice, and what the cost model is asked about. *out is of s->scratch, freed with
+ * gsrt__ways_fini in any case. No kinds: there are too many to say anything. GSRT_OK | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt__ways_begin(gsrt__search *s, uint32_t numeric, gsrt__ways *out);
+/* All ways of these kinds, at all batches. GSRT_OK | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt__ways_find(gsrt__ways *x);
 void gsrt__ways_fini(gsrt__ways *x);
+
+/* Set what is asked about: engines of one class, and how they share a stage. */
+void gsrt__ways_members(gsrt__ways *x, uint32_t class, uint32_t width);
+void gsrt__ways_group(gsrt__ways *x, uint32_t data, uint32_t experts, gsrt_collective_algorithm algorithm);
+/* Positions that a row sees, on average. */
+double gsrt__ways_seen(const gsrt__ways *x, gsrt_phase phase);
+bool gsrt__ways_admit(const gsrt__ways *x, uint32_t class, uint32_t algorithm);
 
 /* [GSRT__BOUND_CATEGORIES] of one kind; batch: index, past the last: of prompts. */
 double *gsrt__category_at(const gsrt__ways *x, uint32_t class, uint32_t batch, uint32_t kind);
