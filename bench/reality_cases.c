@@ -4,9 +4,10 @@
  *     reality_cases FLEET.yaml CATALOGUE.yaml < cases > predictions
  *
  * A case: "case" ID CONFIG.json ENGINE WIDTH DATA EXPERTS STAGES ALGORITHM WEIGHTS STATE COMPUTE BATCH CONCURRENCY
- * CHUNK PROMPT OUTPUT LEAST, separated by blanks. ALGORITHM: a name, or "best": the one that is predicted to be
- * fastest, as libraries choose by themselves. WEIGHTS, STATE: a dtype, or "given". LEAST: the shortest of prompts and
- * answers over the longest, which PROMPT and OUTPUT are.
+ * CHUNK PROMPT OUTPUT LEAST FIRST GATHER, separated by blanks. ALGORITHM: a name, or "best": the one that is predicted
+ * to be fastest, as libraries choose by themselves. WEIGHTS, STATE: a dtype, or "given". LEAST: the shortest of prompts
+ * and answers over the longest, which PROMPT and OUTPUT are. FIRST: 1 where the server's steps hold prompts or answers,
+ * prompts first. GATHER: steps that a prompt waits at most for others to prefill with.
  *
  * Or a piece of work: "op" ID ENGINE CLASS FORMAT OPERATIONS BYTES.
  *
@@ -31,7 +32,7 @@
 
 typedef struct test_case {
     char id[256], config[1024], engine[128], algorithm[32], weights[32], state[32], compute[32];
-    unsigned width, data, experts, stages, batch, concurrency, chunk;
+    unsigned width, data, experts, stages, batch, concurrency, chunk, first, gather;
     double prompt, output, least;
 } test_case;
 
@@ -220,7 +221,9 @@ static void answer(const test_case *t, const gsrt_workload *w, const gsrt_fleet 
 {
     gsrt_demand demand = {.prompt_tokens = spread_evenly(t->prompt, t->least),
                           .output_tokens = spread_evenly(t->output, t->least),
-                          .concurrency = t->concurrency};
+                          .concurrency = t->concurrency,
+                          .prefills_first = t->first != 0,
+                          .gather_steps = t->gather};
     gsrt_workload_totals totals = {0};
     gsrt_deployment *d = deployment_of(t, w, fleet);
     gsrt_cost_question question = {
@@ -380,9 +383,9 @@ static void answer_case(const char *line, const gsrt_fleet *fleet, memory *last)
 {
     test_case t;
     bool is_memory = strncmp(line, "memory ", 7) == 0;
-    if (sscanf(line, "%*s %255s %1023s %127s %u %u %u %u %31s %31s %31s %31s %u %u %u %lf %lf %lf", t.id, t.config,
-               t.engine, &t.width, &t.data, &t.experts, &t.stages, t.algorithm, t.weights, t.state, t.compute, &t.batch,
-               &t.concurrency, &t.chunk, &t.prompt, &t.output, &t.least) != 17)
+    if (sscanf(line, "%*s %255s %1023s %127s %u %u %u %u %31s %31s %31s %31s %u %u %u %lf %lf %lf %u %u", t.id,
+               t.config, t.engine, &t.width, &t.data, &t.experts, &t.stages, t.algorithm, t.weights, t.state, t.compute,
+               &t.batch, &t.concurrency, &t.chunk, &t.prompt, &t.output, &t.least, &t.first, &t.gather) != 19)
         fail("not a case", line);
     if (strcmp(t.config, last->config) != 0) {
         last->profile = gsrt_cost_profile_free(last->profile);

@@ -116,6 +116,8 @@ static json_t *demand_json(const gsrt_demand *demand)
     gsrt_tree_u64(&t, "concurrency", demand->concurrency);
     gsrt_tree_real(&t, "prefix_share", demand->prefix_share);
     gsrt_tree_u64(&t, "draft_tokens", demand->draft_tokens);
+    gsrt_tree_bool(&t, "prefills_first", demand->prefills_first);
+    gsrt_tree_u64(&t, "gather_steps", demand->gather_steps);
     return t.value;
 }
 

@@ -131,6 +131,10 @@ static void put_demand(printer *p, const gsrt_demand *demand)
         put_u64(p, "\n  concurrency: ", demand->concurrency);
     if (demand->draft_tokens > 0)
         put_u64(p, "\n  draft_tokens: ", demand->draft_tokens);
+    if (demand->prefills_first)
+        put(p, "\n  prefills_first: true");
+    if (demand->gather_steps > 0)
+        put_u64(p, "\n  gather_steps: ", demand->gather_steps);
     put(p, "\n");
 }
 

@@ -106,7 +106,7 @@ static double pipeline_fill(const double *x)
 
 static double stalled(const double *x)
 {
-    return x[0] + x[1] * x[2] * (1 - x[4] / 2) / x[3];
+    return x[0] + fmax(0, x[1] - x[4] * x[5]) * x[2] / x[3];
 }
 
 static double closed_rate(const double *x)
@@ -114,11 +114,19 @@ static double closed_rate(const double *x)
     return x[0] / (x[0] * x[1] + x[2] * x[3]);
 }
 
-/* Waiting for the prefills of others: between a random arrival (x[2] of the time one is running) and all at once. */
+/* Waiting for the prefills of others: between a random arrival (x[2] of the time one is running) and all at once (x[4]
+ * of them come before it). */
 static double burst(const double *x)
 {
-    double busy = fmin(x[2], 0.999), random = fmin(busy * x[1] / (2 * (1 - busy)), (x[0] - 1) * x[1]);
-    return random + x[3] * fmax(0, x[4] * (x[0] - 1) * x[1] - random);
+    double busy = fmin(x[2], 0.999), random = fmin(busy * x[1] / (2 * (1 - busy)), x[0] * x[1]);
+    return random + x[3] * fmax(0, x[4] * x[1] - random);
+}
+
+/* The first of those that gather waits for all steps, those that come meanwhile for half of them on average. */
+static double gathering(const double *x)
+{
+    double wait = x[0] * x[1], others = x[2] * wait;
+    return wait * (1 + others / 2) / (1 + others);
 }
 
 /* Mean waiting of M/G/1, times what makes it a percentile of an exponential tail. */
@@ -372,14 +380,16 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                    {1, 1},
                                    larger},
     [GSRT__EQUATION_STALLED] = {"stalled by prefills",
-                                "step + prefills of others * time of one * (1 - synchrony / 2) / tokens",
-                                "Agrawal et al. 2024 (Sarathi-Serve): chunks of prompts run between decode steps",
+                                "step + (prefills of others - synchrony * those that a wave waits for) * time of one / "
+                                "tokens",
+                                "Agrawal et al. 2024 (Sarathi-Serve): chunks of prompts run between decode steps; "
+                                "what was waited for is over",
                                 GUESSED(0.9, 1.1),
-                                5,
-                                {SECOND, PLAIN, SECOND, PLAIN, PLAIN},
+                                6,
+                                {SECOND, PLAIN, SECOND, PLAIN, PLAIN, PLAIN},
                                 SECOND,
                                 false,
-                                {1, 1, 1, -1, -1},
+                                {1, 1, 1, -1, -1, -1},
                                 stalled},
     [GSRT__EQUATION_CLOSED_RATE] = {"closed rate",
                                     "n / (n * prefill + tokens * step)",
@@ -392,8 +402,8 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                     {1, -1, -1, -1},
                                     closed_rate},
     [GSRT__EQUATION_BURST] = {"burst",
-                              "M/D/1 waiting, and synchrony of the way from there to all prompts at once: "
-                              "percentile * (n - 1) * prefill",
+                              "M/D/1 waiting, and synchrony of the way from there to all prompts at once: those "
+                              "before it * prefill",
                               "Pollaczek 1930; a closed system of equal lengths moves in waves",
                               GUESSED(0.9, 1.1),
                               5,
@@ -402,6 +412,16 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                               false,
                               {1, 1, 1, 1, 1},
                               burst},
+    [GSRT__EQUATION_GATHERING] = {"gathering",
+                                  "w (1 + n/2) / (1 + n), w = steps * step, n = rate * w",
+                                  "the first of n + 1 waits for w, the others half of it: random arrivals",
+                                  NO_ERROR,
+                                  3,
+                                  {PLAIN, SECOND, PER_SECOND},
+                                  SECOND,
+                                  false,
+                                  {1, 1, -1},
+                                  gathering},
     [GSRT__EQUATION_QUEUE] = {"queue",
                               "factor * busy * service * (1 + cv^2) / (2 (1 - busy)), busy = rate * service",
                               "Pollaczek 1930 (M/G/1); factor: quantile of an exponential over its mean",

@@ -35,6 +35,7 @@ typedef enum gsrt__equation_id {
     GSRT__EQUATION_STALLED,
     GSRT__EQUATION_CLOSED_RATE,
     GSRT__EQUATION_BURST,
+    GSRT__EQUATION_GATHERING,
     GSRT__EQUATION_QUEUE,
     GSRT__EQUATION_SLOT_QUEUE,
     GSRT__EQUATION_LATENCY,
@@ -65,6 +66,7 @@ extern const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT];
 /* What no inventory states and every prediction needs; each with its source. */
 typedef enum gsrt__assumption_id {
     GSRT__ASSUMPTION_MATMUL_SHARE,
+    GSRT__ASSUMPTION_EXPERT_SHARE,
     GSRT__ASSUMPTION_ATTENTION_SHARE,
     GSRT__ASSUMPTION_MEMORY_SHARE,
     GSRT__ASSUMPTION_MEASURED_SHARE,
@@ -84,6 +86,7 @@ typedef enum gsrt__assumption_id {
     GSRT__ASSUMPTION_EXPOSED,
     GSRT__ASSUMPTION_SYNCHRONY,
     GSRT__ASSUMPTION_SYNCHRONY_EQUAL,
+    GSRT__ASSUMPTION_SYNCHRONY_FIRST,
     GSRT__ASSUMPTION_ACCEPTANCE,
     GSRT__ASSUMPTION_COUNT,
 } gsrt__assumption_id;
@@ -277,6 +280,7 @@ gsrt__equation_id gsrt__exchange_equation(gsrt_collective_algorithm algorithm);
 /* A step of one phase. */
 typedef struct gsrt__step {
     gsrt_phase phase;
+    const char *name; /* "prefill" */
     double rows;      /* tokens */
     double sequences; /* that end in it: logits are wanted */
     double context;   /* positions that a row looks at, its own included, on average */
@@ -331,9 +335,11 @@ typedef struct gsrt__request {
 typedef struct gsrt__load {
     double held, held_most; /* sequences under way, and at most */
     double chunks;          /* steps that a prompt's prefill takes */
+    double together;        /* prompts that one step holds, >= 1; at most `held` */
     gsrt__term first;       /* s: a prompt's own prefill */
     gsrt__term first_most;  /* s: the longest prompt's */
     gsrt__term service;     /* s of the replica's time that a prompt takes */
+    gsrt__term shared;      /* s that each of `together` prompts takes when one step holds them all */
     gsrt__term trip;        /* s between two tokens of a sequence, undisturbed */
     gsrt__term prefill_step, decode_step, transfer;
     gsrt__term rate;     /* 1/s: requests that the replica completes, or prefills */

@@ -63,7 +63,7 @@ static steps step_through(gsrt__walk *walk, uint32_t pool, const gsrt__step *ste
     steps out = {0};
     for (uint32_t s = 0; s < in->stage_count; s++) {
         gsrt__stage_time time = gsrt__stage_step(walk, pool, s, step);
-        gsrt__walk_at(walk, "pool %u %s: ", pool, step->phase == GSRT_PHASE_PREFILL ? "prefill" : "decode");
+        gsrt__walk_at(walk, "pool %u %s: ", pool, step->name);
         if (s == 0) {
             out = (steps){time.total, time.total, time.transfer, time.busy};
             continue;
@@ -90,7 +90,10 @@ static void load_prefill(gsrt__walk *walk, uint32_t pool, const gsrt__request *r
     double chunk = at_least_one(fmin(in->prefill_tokens, request->prompt)), chunks = ceil(request->prompt / chunk);
     chunk = ceil(request->prompt / chunks);
     load->chunks = chunks;
+    double room = walk->question->demand->prefills_first ? in->prefill_tokens : in->prefill_tokens - load->held;
+    load->together = fmin(load->held, groups * at_least_one(floor(room / request->prompt)));
     gsrt__step step = {.phase = GSRT_PHASE_PREFILL,
+                       .name = "prefill",
                        .rows = chunk * groups,
                        .sequences = groups,
                        .context = request->cached + (request->prompt + 1) / 2};
@@ -108,6 +111,16 @@ static void load_prefill(gsrt__walk *walk, uint32_t pool, const gsrt__request *r
                       gsrt__counted(walk, "chunks of each data group", chunks / groups, GSRT__PLAIN), time.slowest);
     load->prefill_step = time.all;
     load->busy[0] = time.busy;
+    load->shared = load->service;
+    /* waves fill steps, and what decode steps read of the weights is read for prompts, too */
+    if (load->together <= groups || (walk->question->demand->prefills_first && !request->are_equal))
+        return;
+    step.name = "prefill of several";
+    step.rows = request->prompt * load->together;
+    step.sequences = load->together;
+    load->shared = gsrt__derive2(walk, GSRT__EQUATION_QUOTIENT_TIME, "time of each prompt",
+                                 step_through(walk, pool, &step).slowest,
+                                 gsrt__counted(walk, "prompts of a step", load->together, GSRT__PLAIN));
 }
 
 static void load_decode(gsrt__walk *walk, uint32_t pool, const gsrt__request *request, gsrt__load *load)
@@ -116,6 +129,7 @@ static void load_decode(gsrt__walk *walk, uint32_t pool, const gsrt__request *re
     double batch = ceil(load->held / in->stage_count), in_flight = ceil(load->held / batch);
     double drafted = in->draft_tokens;
     gsrt__step step = {.phase = GSRT_PHASE_DECODE,
+                       .name = "decode",
                        .rows = batch * (1 + drafted),
                        .sequences = batch * (1 + drafted),
                        .context = request->cached + request->prompt + (request->output + 1) / 2};
@@ -172,19 +186,29 @@ static const double even[GSRT_PERCENTILE_COUNT] = {0.5, 0.95, 0.99};
 
 static gsrt__term synchrony(gsrt__walk *walk, const gsrt__request *request)
 {
-    return gsrt__assume(walk, request->are_equal ? GSRT__ASSUMPTION_SYNCHRONY_EQUAL : GSRT__ASSUMPTION_SYNCHRONY);
+    return gsrt__assume(walk, !request->are_equal                      ? GSRT__ASSUMPTION_SYNCHRONY
+                              : walk->question->demand->prefills_first ? GSRT__ASSUMPTION_SYNCHRONY_FIRST
+                                                                       : GSRT__ASSUMPTION_SYNCHRONY_EQUAL);
+}
+
+/* The prompts that one waits for when n come at once. A step's first tokens come at its end: those of the same step are
+ * waited for, too. */
+static double wave(const gsrt__load *load, double n, double percentile)
+{
+    return percentile * (n - 1) + (1 - percentile) * (load->together - 1);
 }
 
 static gsrt__term wait_closed(gsrt__walk *walk, const gsrt__load *load, const gsrt__request *request, double present,
                               gsrt_percentile percentile)
 {
     gsrt__term busy =
-        gsrt__derive2(walk, GSRT__EQUATION_UTILISATION, "share of time in prefills", load->rate, load->service);
+        gsrt__derive2(walk, GSRT__EQUATION_UTILISATION, "share of time in prefills", load->rate, load->shared);
     /* a pool that only prefills is asked by all that are present */
     double competing = load->does_decode ? load->held : present;
-    const gsrt__term inputs[] = {gsrt__counted(walk, "requests that may prefill", competing, GSRT__PLAIN),
-                                 load->service, busy, synchrony(walk, request),
-                                 gsrt__counted(walk, "percentile of a wave", even[percentile], GSRT__PLAIN)};
+    const gsrt__term inputs[] = {
+        gsrt__counted(walk, "others that may prefill", competing - 1, GSRT__PLAIN), load->shared, busy,
+        synchrony(walk, request),
+        gsrt__counted(walk, "prompts before it in a wave", wave(load, competing, even[percentile]), GSRT__PLAIN)};
     gsrt__term wait = gsrt__derive(walk, GSRT__EQUATION_BURST, "waiting for prefills of others", inputs);
     if (!load->does_decode || present <= load->held)
         return wait;
@@ -212,6 +236,23 @@ static gsrt__term wait_open(gsrt__walk *walk, const gsrt__load *load, const gsrt
                          gsrt__derive(walk, GSRT__EQUATION_SLOT_QUEUE, "waiting for a place in the batch", slots));
 }
 
+/* A prompt that waits for others, and then for their prefills. rate: of requests. */
+static gsrt__term gathered(gsrt__walk *walk, const gsrt__load *load, gsrt__term rate)
+{
+    gsrt__term count =
+        gsrt__counted(walk, "steps that prompts gather for", walk->question->demand->gather_steps, GSRT__PLAIN);
+    const gsrt__term inputs[] = {count, load->trip, rate};
+    gsrt__term others = gsrt__derive2(
+        walk, GSRT__EQUATION_SMALLER, "others that gather, in one step",
+        gsrt__derive2(walk, GSRT__EQUATION_PART, "others that gather", count,
+                      gsrt__derive2(walk, GSRT__EQUATION_UTILISATION, "requests of a step", rate, load->trip)),
+        gsrt__counted(walk, "others that a step holds", load->together - 1, GSRT__PLAIN));
+    return gsrt__derive2(
+        walk, GSRT__EQUATION_SUM, "until a batch of prompts is computed",
+        gsrt__derive(walk, GSRT__EQUATION_GATHERING, "waiting for other prompts", inputs),
+        gsrt__derive2(walk, GSRT__EQUATION_TIMES, "prefills of those that gathered", others, load->shared));
+}
+
 gsrt__waiting gsrt__wait(gsrt__walk *walk, uint32_t pool, const gsrt__load *load, const gsrt__request *request,
                          gsrt__term arrival, double present)
 {
@@ -221,13 +262,16 @@ gsrt__waiting gsrt__wait(gsrt__walk *walk, uint32_t pool, const gsrt__load *load
         if (load->does_prefill) {
             gsrt__term wait = arrival.quantity.is_known ? wait_open(walk, load, request, arrival, p)
                                                         : wait_closed(walk, load, request, present, p);
-            /* a prompt's chunks run in steps in which the others decode */
+            /* a prompt's chunks run in steps in which the others decode, or before them */
+            double mixed = walk->question->demand->prefills_first ? 0 : load->chunks;
             if (load->does_decode)
                 wait = gsrt__derive2(
                     walk, GSRT__EQUATION_SUM, "waiting, steps of others included", wait,
                     gsrt__derive2(walk, GSRT__EQUATION_TIMES, "rest of the step under way, and the chunks' steps",
-                                  gsrt__counted(walk, "steps of others", even[p] + load->chunks, GSRT__PLAIN),
-                                  load->trip));
+                                  gsrt__counted(walk, "steps of others", even[p] + mixed, GSRT__PLAIN), load->trip));
+            if (load->does_decode && walk->question->demand->gather_steps > 0)
+                wait = gsrt__derive2(walk, GSRT__EQUATION_SUM, "waiting, other prompts included", wait,
+                                     gathered(walk, load, arrival.quantity.is_known ? arrival : load->rate));
             if (is_native(walk))
                 wait = gsrt__derive2(walk, GSRT__EQUATION_SUM, "waiting, the server's work included", wait,
                                      gsrt__assume(walk, GSRT__ASSUMPTION_HOST_REQUEST));
@@ -237,9 +281,12 @@ gsrt__waiting gsrt__wait(gsrt__walk *walk, uint32_t pool, const gsrt__load *load
         if (load->does_decode && load->does_prefill) {
             double others = load->held - 1;
             const gsrt__term inputs[] = {
-                load->trip, gsrt__counted(walk, "prefills of others", others + normal[p] * sqrt(others), GSRT__PLAIN),
-                load->service, gsrt__counted(walk, "tokens of a request", request->output, GSRT__PLAIN),
-                synchrony(walk, request)};
+                load->trip,
+                gsrt__counted(walk, "prefills of others", others + normal[p] * sqrt(others), GSRT__PLAIN),
+                load->shared,
+                gsrt__counted(walk, "tokens of a request", request->output, GSRT__PLAIN),
+                synchrony(walk, request),
+                gsrt__counted(walk, "prefills before it in a wave", wave(load, load->held, 0.5), GSRT__PLAIN)};
             out.tpot[p] = gsrt__derive(walk, GSRT__EQUATION_STALLED, "time of each token", inputs);
         } else if (load->does_decode) {
             out.tpot[p] = load->trip;

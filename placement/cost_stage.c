@@ -234,10 +234,15 @@ static engine_terms engine_terms_of(gsrt__walk *walk, uint32_t part, double cap_
     return terms;
 }
 
+/* libraries_experts: products of a mixture's experts, by libraries, which are far from what they do of plain products.
+ */
 static gsrt__term roofline(gsrt__walk *walk, const engine_terms *engine, uint32_t part, gsrt_rate_class class,
-                           gsrt_format format, double operations, double bytes, const char *name)
+                           gsrt_format format, double operations, double bytes, bool libraries_experts,
+                           const char *name)
 {
     stated_rate rate = rate_of(walk->fleet, part, class, format, walk->question->mode);
+    if (libraries_experts && rate.share == GSRT__ASSUMPTION_MATMUL_SHARE)
+        rate.share = GSRT__ASSUMPTION_EXPERT_SHARE;
     gsrt__term stated = gsrt__input(walk, engine->name, rate.property, &rate.rate);
     if (engine->is_capped)
         stated = gsrt__derive2(walk, GSRT__EQUATION_SHARE, "capped rate", stated, engine->throttle);
@@ -267,11 +272,12 @@ static gsrt__term layer_work(gsrt__walk *walk, const engine_terms *engine, uint3
     if (amounts->matrix_operations > 0)
         add(walk, &sum, &is_set,
             roofline(walk, engine, part, GSRT_CLASS_MATMUL, choice->compute, amounts->matrix_operations,
-                     amounts->matrix_bytes, "matrices"),
+                     amounts->matrix_bytes, false, "matrices"),
             "work");
     if (amounts->expert_operations > 0) {
-        gsrt__term experts = roofline(walk, engine, part, GSRT_CLASS_MATMUL, choice->compute,
-                                      amounts->expert_operations, amounts->expert_bytes, "experts");
+        gsrt__term experts =
+            roofline(walk, engine, part, GSRT_CLASS_MATMUL, choice->compute, amounts->expert_operations,
+                     amounts->expert_bytes, choice->arithmetic == GSRT_ARITHMETIC_NATIVE, "experts");
         if (cut->stage->expert_width > 1)
             experts = gsrt__derive2(walk, GSRT__EQUATION_TIMES, "experts of the fullest group",
                                     gsrt__assume(walk, GSRT__ASSUMPTION_EXPERT_IMBALANCE), experts);
@@ -283,7 +289,7 @@ static gsrt__term layer_work(gsrt__walk *walk, const engine_terms *engine, uint3
             gsrt_cost_attention_format(choice, choice->state_is_as_given ? state->dtype : choice->state);
         add(walk, &sum, &is_set,
             roofline(walk, engine, part, GSRT_CLASS_ATTENTION, format, amounts->attention_operations,
-                     amounts->attention_bytes, "attention"),
+                     amounts->attention_bytes, false, "attention"),
             "work");
     }
     const gsrt__term inputs[] = {gsrt__counted(walk, "bytes passed through", amounts->stream_bytes, GSRT__BYTE),
@@ -452,10 +458,9 @@ static gsrt__term send_on(gsrt__walk *walk, uint32_t pool, uint32_t stage, const
 gsrt__stage_time gsrt__stage_step(gsrt__walk *walk, uint32_t pool, uint32_t stage, const gsrt__step *step)
 {
     const gsrt_deployment_stage *s = &walk->deployment->pools[pool].stages[stage];
-    const char *phase = step->phase == GSRT_PHASE_PREFILL ? "prefill" : "decode";
     member_time slowest = {0};
     for (uint32_t m = 0; m < s->member_count; m++) {
-        gsrt__walk_at(walk, "pool %u stage %u member %u %s: ", pool, stage, m, phase);
+        gsrt__walk_at(walk, "pool %u stage %u member %u %s: ", pool, stage, m, step->name);
         member_time time = member_step(walk, pool, stage, m, step);
         if (m == 0) {
             slowest = time;
@@ -464,7 +469,7 @@ gsrt__stage_time gsrt__stage_step(gsrt__walk *walk, uint32_t pool, uint32_t stag
         slowest.total = gsrt__derive2(walk, GSRT__EQUATION_LARGER, "slowest member", slowest.total, time.total);
         slowest.work = gsrt__derive2(walk, GSRT__EQUATION_LARGER, "most work", slowest.work, time.work);
     }
-    gsrt__walk_at(walk, "pool %u stage %u %s: ", pool, stage, phase);
+    gsrt__walk_at(walk, "pool %u stage %u %s: ", pool, stage, step->name);
     gsrt__term exchanges = stage_exchanges(walk, pool, stage, step);
     gsrt__term together;
     if (s->overlaps) {

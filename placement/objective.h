@@ -50,6 +50,8 @@ typedef struct gsrt_demand {
     uint32_t concurrency;                       /* closed; 0: as many as the batches hold */
     double prefix_share;                        /* 0..1 of the prompt that is found in the cache */
     uint32_t draft_tokens; /* speculative decoding: so many may be proposed at once; 0: there is nobody who proposes */
+    bool prefills_first;   /* the server's steps hold prompts while any waits, else answers; false: both at once */
+    uint32_t gather_steps; /* a prompt waits for others to prefill with, so many steps at most; 0: it does not */
 } gsrt_demand;
 
 bool gsrt_measure_is_maximised(gsrt_measure measure);

@@ -8,6 +8,7 @@
 
 #include "placement/workload_text.h"
 #include "tests/placement/fleets.h"
+#include "tests/placement/made_workload.h"
 #include "tests/unit.h"
 
 /* ---- equations ---- */
@@ -44,12 +45,13 @@ static const example examples[] = {
     {"overlap", {5, 3, 0.5}, 6.5},
     {"pipeline fill", {10, 3, 4}, 19},
     {"round trip", {10, 12}, 12},
-    {"stalled by prefills", {10e-3, 20, 0.1, 100, 0.5}, 10e-3 + 2.0 / 100 * 0.75},
+    {"stalled by prefills", {10e-3, 20, 0.1, 100, 0.5, 8}, 10e-3 + 1.6 / 100}, /* 4 of 20 were waited for */
     {"closed rate", {4, 0.5, 100, 0.02}, 1},
-    {"burst", {5, 2, 0.5, 1, 0.5}, 4}, /* all at once: half of four prefills of 2 s */
-    {"burst", {5, 2, 0.5, 0, 0.5}, 1}, /* at random: 0.5 * 2 / (2 * 0.5) */
-    {"queue", {0.5, 1, 0, 1}, 0.5},    /* M/D/1, half busy */
-    {"queue", {0.5, 1, 1, 1}, 1},      /* M/M/1 */
+    {"burst", {4, 2, 0.5, 1, 2}, 4},      /* all at once: half of four prefills of 2 s */
+    {"burst", {4, 2, 0.5, 0, 2}, 1},      /* at random: 0.5 * 2 / (2 * 0.5) */
+    {"gathering", {10, 0.1, 2}, 2.0 / 3}, /* two more come within 1 s: (1 + 0.5 + 0.5) / 3 */
+    {"queue", {0.5, 1, 0, 1}, 0.5},       /* M/D/1, half busy */
+    {"queue", {0.5, 1, 1, 1}, 1},         /* M/M/1 */
     {"queue", {2, 1, 1, 1}, GSRT_COST_NEVER_S},
     {"slot queue", {0.5, 1, 1, 1}, 1}, /* one slot: M/M/1 again */
     {"slot queue", {2, 1, 1, 1}, GSRT_COST_NEVER_S},
@@ -242,17 +244,13 @@ typedef struct world {
     gsrt_findings findings;
 } world;
 
-static world world_of(const char *fleet, uint32_t width, gsrt_collective_algorithm algorithm)
+/* One stage of all layers on `width` gpus. */
+static gsrt_deployment *one_pool(const world *w, uint32_t width, gsrt_collective_algorithm algorithm)
 {
-    world w = {0};
-    gsrt_diag diag = {0};
-    gsrt_status status = gsrt_workload_read(gsrt_span_of_text(tiny), "tiny", &w.workload, &diag);
-    ck_assert_msg(status == GSRT_OK, "%s", diag.text);
-    ck_assert_int_eq(read_fleet(fleet, NULL, &w.fleet, &w.findings), GSRT_OK);
-    w.deployment = gsrt_deployment_create(w.workload, 1);
-    ck_assert_int_eq(gsrt_deployment_add_stages(w.deployment, 0, 1), GSRT_OK);
-    ck_assert_int_eq(gsrt_deployment_add_members(w.deployment, 0, 0, 1), GSRT_OK);
-    gsrt_deployment_pool *pool = &w.deployment->pools[0];
+    gsrt_deployment *d = gsrt_deployment_create(w->workload, 1);
+    ck_assert_int_eq(gsrt_deployment_add_stages(d, 0, 1), GSRT_OK);
+    ck_assert_int_eq(gsrt_deployment_add_members(d, 0, 0, 1), GSRT_OK);
+    gsrt_deployment_pool *pool = &d->pools[0];
     *pool = (gsrt_deployment_pool){.phases = GSRT_PHASE_PREFILL | GSRT_PHASE_DECODE,
                                    .replica_count = 1,
                                    .stages = pool->stages,
@@ -262,8 +260,19 @@ static world world_of(const char *fleet, uint32_t width, gsrt_collective_algorit
     pool->stages[0].data_width = pool->stages[0].expert_width = 1;
     pool->stages[0].algorithm = algorithm;
     pool->stages[0].members[0] = (gsrt_deployment_members){
-        .part = gsrt_fleet_part_named(w.fleet, "gpu"), .instance_count = width, .block_replicas = 1, .share = 1};
-    w.deployment->context_max = 16;
+        .part = gsrt_fleet_part_named(w->fleet, "gpu"), .instance_count = width, .block_replicas = 1, .share = 1};
+    d->context_max = 16;
+    return d;
+}
+
+static world world_of(const char *fleet, uint32_t width, gsrt_collective_algorithm algorithm)
+{
+    world w = {0};
+    gsrt_diag diag = {0};
+    gsrt_status status = gsrt_workload_read(gsrt_span_of_text(tiny), "tiny", &w.workload, &diag);
+    ck_assert_msg(status == GSRT_OK, "%s", diag.text);
+    ck_assert_int_eq(read_fleet(fleet, NULL, &w.fleet, &w.findings), GSRT_OK);
+    w.deployment = one_pool(&w, width, algorithm);
     w.demand = (gsrt_demand){.prompt_tokens = gsrt_quantity_exact(8, (gsrt_dimension){.token = 1}),
                              .output_tokens = gsrt_quantity_exact(4, (gsrt_dimension){.token = 1})};
     return w;
@@ -527,6 +536,122 @@ START_TEST(open_traffic)
 }
 END_TEST
 
+static double recorded(const gsrt_derivation *why, const char *name)
+{
+    for (uint32_t i = 0; i < why->count; i++) {
+        if (strcmp(why->nodes[i].name, name) == 0)
+            return why->nodes[i].value.value;
+    }
+    ck_abort_msg("no '%s'", name);
+    return 0;
+}
+
+static double median_of(const world *w, gsrt_measure measure, gsrt_derivation *why)
+{
+    gsrt_cost cost = predict(w, why);
+    double value = cost.values[measure][0].value;
+    gsrt_cost_fini(&cost);
+    return value;
+}
+
+/* 8 requests of 8 tokens; a step that holds nothing else has room for four prompts. Prompts first: all eight come at
+ * once, but for a hundredth, and each waits for 3.5 before it and for 1.5 others of its own step; what it has waited
+ * for does not stall it later. By the equations of the derivation, not by its code. */
+START_TEST(servers_that_prefill_first)
+{
+    world w = world_of(TWO(STATED), 1, GSRT_ALGORITHM_NONE);
+    gsrt_derivation why;
+    w.deployment->pools[0].batch_max = 8;
+    w.deployment->pools[0].prefill_tokens = 32;
+    w.demand.prefills_first = true;
+    gsrt_derivation_init(&why);
+    double ttft = median_of(&w, GSRT_MEASURE_TTFT, &why), tpot = median_of(&w, GSRT_MEASURE_TPOT, NULL);
+    double each = recorded(&why, "pool 0 prefill of several: time of each prompt");
+    double own = recorded(&why, "pool 0 prefill: prefill of a prompt");
+    double step = recorded(&why, "pool 0 stage 0 decode: stage");
+    double busy = recorded(&why, "pool 0 p50: share of time in prefills");
+    double synchrony = gsrt_cost_assumed("synchrony of a closed system, equal lengths, prompts first").value;
+    double random = busy * each / (2 * (1 - busy));
+    ck_assert(each < own); /* four prompts read the weights once */
+    ck_assert_msg(is_near(ttft, own + step / 2 + random + synchrony * (5 * each - random)), "%.17g", ttft);
+    ck_assert_msg(is_near(tpot, step + (7 - synchrony * 5) * each / 4), "%.17g", tpot);
+    gsrt_derivation_fini(&why);
+
+    /* both at once: no room for four prompts beside the answers, and the prompt's step is one in which others decode */
+    w.demand.prefills_first = false;
+    gsrt_derivation_init(&why);
+    double mixed = median_of(&w, GSRT_MEASURE_TTFT, &why), mixed_tpot = median_of(&w, GSRT_MEASURE_TPOT, NULL);
+    synchrony = gsrt_cost_assumed("synchrony of a closed system, equal lengths").value;
+    each = recorded(&why, "pool 0 prefill of several: time of each prompt");
+    busy = recorded(&why, "pool 0 p50: share of time in prefills");
+    random = busy * each / (2 * (1 - busy));
+    ck_assert_msg(is_near(mixed, own + 1.5 * step + random + synchrony * (4.5 * each - random)), "%.17g", mixed);
+    ck_assert_msg(is_near(mixed_tpot, step + (7 - synchrony * 4.5) * each / 4), "%.17g", mixed_tpot);
+    gsrt_derivation_fini(&why);
+
+    /* requests of different lengths do not stay together, whoever comes first, and do not fill steps */
+    w.demand.prefills_first = true;
+    w.demand.prompt_tokens.lo = 6;
+    ck_assert(median_of(&w, GSRT_MEASURE_TTFT, NULL) < ttft);
+    ck_assert(median_of(&w, GSRT_MEASURE_TPOT, NULL) > tpot);
+    world_end(&w);
+}
+END_TEST
+
+/* A prompt waits for others, ten steps at most; those that come meanwhile wait for less, and are prefilled with it. */
+START_TEST(prompts_that_gather)
+{
+    world w = world_of(TWO(STATED), 1, GSRT_ALGORITHM_NONE);
+    gsrt_derivation why;
+    double at_once = median_of(&w, GSRT_MEASURE_TTFT, NULL), tpot = median_of(&w, GSRT_MEASURE_TPOT, NULL);
+    w.demand.gather_steps = 10;
+    gsrt_derivation_init(&why);
+    double gathered = median_of(&w, GSRT_MEASURE_TTFT, &why);
+    double step = recorded(&why, "pool 0 stage 0 decode: stage");
+    double others = 10 * step * recorded(&why, "pool 0: requests of a replica per second");
+    /* a chunk holds no second prompt */
+    ck_assert_msg(is_near(gathered - at_once, 10 * step * (1 + others / 2) / (1 + others)), "%.17g",
+                  gathered - at_once);
+    ck_assert_double_eq(median_of(&w, GSRT_MEASURE_TPOT, NULL), tpot);
+    gsrt_derivation_fini(&why);
+    world_end(&w);
+}
+END_TEST
+
+/* Of a mixture's experts libraries achieve less than of other products; canonical kernels are as good at both. */
+START_TEST(experts_by_libraries)
+{
+    world w = world_of(TWO(STATED), 1, GSRT_ALGORITHM_NONE);
+    gsrt_diag diag = {0};
+    (void)gsrt_deployment_free(w.deployment);
+    (void)gsrt_workload_free(w.workload);
+    ck_assert_int_eq(gsrt_workload_read(gsrt_span_of_text(made_workload), "made", &w.workload, &diag), GSRT_OK);
+    w.deployment = one_pool(&w, 1, GSRT_ALGORITHM_NONE);
+    for (uint32_t a = 0; a < GSRT_ARITHMETIC_COUNT; a++) {
+        gsrt_derivation why;
+        uint32_t found = 0;
+        for (uint32_t i = 0; i < w.deployment->region_count; i++)
+            w.deployment->choices[i].arithmetic = (gsrt_arithmetic)a;
+        gsrt_derivation_init(&why);
+        gsrt_cost cost = predict(&w, &why);
+        for (uint32_t i = 0; i < why.count; i++) {
+            const char *name = strrchr(why.nodes[i].name, ':');
+            if (name == NULL || strcmp(why.nodes[i].equation == NULL ? "" : why.nodes[i].equation, "roofline") != 0)
+                continue;
+            bool is_of_experts = strcmp(name, ": experts") == 0;
+            const char *share = why.nodes[why.nodes[i].inputs[2]].name;
+            found += is_of_experts ? 1 : 0;
+            ck_assert_msg((strstr(share, "in experts") != NULL) == (is_of_experts && a == GSRT_ARITHMETIC_NATIVE),
+                          "%s: %s", why.nodes[i].name, share);
+        }
+        ck_assert_uint_ge(found, 2); /* a prefill and a decode step */
+        gsrt_cost_fini(&cost);
+        gsrt_derivation_fini(&why);
+    }
+    world_end(&w);
+}
+END_TEST
+
 /* 16 accelerators of two nodes: the ring crosses once, over all NICs of a node; a gather of each goes through its own.
  * By hand: 4 NICs for 8 gpus, so each has half of 100 GB/s, but the network's 50 GB/s are shared by two, too: 25. */
 START_TEST(routes_through_a_large_fleet)
@@ -638,6 +763,9 @@ int main(void)
                             the_derivation_is_the_prediction,
                             influences_are_ordered,
                             open_traffic,
+                            servers_that_prefill_first,
+                            prompts_that_gather,
+                            experts_by_libraries,
                             routes_through_a_large_fleet,
                             pools_of_one_phase,
                             bounds_hold};

@@ -349,6 +349,8 @@ void triple_draw(uint64_t seed, triple *out)
     out->problem = (gsrt_search_problem){.workload = out->workload, .fleet = out->fleet, .today = TODAY};
     draw_objective(&task, &out->problem.objective);
     draw_demand(&task, &out->shape, &out->problem.demand);
+    out->problem.demand.prefills_first = seed % 3 == 0;
+    out->problem.demand.gather_steps = seed % 5 == 0 ? 1 + (uint32_t)(seed / 5 % 32) : 0;
     out->problem.demand.draft_tokens = seed % 4 == 0 ? 1 + (uint32_t)(seed / 4 % 4) : 0;
     draw_rules(&task, out);
     out->problem.is_for_execution = dice_chance(&task, is_executable(out->workload) ? 40 : 2);
