@@ -159,7 +159,7 @@ static void note_mixed(gsrt__ways *x, steps *at)
 /* Seconds of all layers in a step of so many rows of one data group, at least. */
 static double least_of(gsrt__ways *x, gsrt_phase phase, double rows)
 {
-    steps at = {.step = {phase, rows, 1, gsrt__ways_seen(x, phase)}};
+    steps at = {.step = {.phase = phase, .rows = rows, .sequences = 1, .context = gsrt__ways_seen(x, phase)}};
     for (uint32_t k = 0; k <= x->kind_count; k++)
         at.least[k] = HUGE_VAL;
     for (uint32_t c = 0; c < x->s->class_count; c++)

@@ -97,7 +97,8 @@ double gsrt__ways_seen(const gsrt__ways *x, gsrt_phase phase)
 /* rows: of all data groups. */
 static gsrt__cost_layer layer_of(const gsrt__ways *x, uint32_t kind, gsrt_phase phase, double rows, double sequences)
 {
-    const gsrt__step step = {phase, rows, sequences, gsrt__ways_seen(x, phase)};
+    const gsrt__step step = {
+        .phase = phase, .rows = rows, .sequences = sequences, .context = gsrt__ways_seen(x, phase)};
     return gsrt__cost_layer_of(&x->question, x->region[kind], &step);
 }
 
