@@ -204,6 +204,7 @@ static const gsrt_yaml_field demand_fields[] = {
     {"concurrency", GSRT_YAML_FIELD_U32, offsetof(gsrt_demand, concurrency), 1, 1 << 24, NULL, NULL},
     {"prefix_share", GSRT_YAML_FIELD_F64, offsetof(gsrt_demand, prefix_share), 0, 1, NULL, NULL},
     {"draft_tokens", GSRT_YAML_FIELD_U32, offsetof(gsrt_demand, draft_tokens), 0, GSRT_DRAFT_TOKENS_MAX, NULL, NULL},
+    {"kv_offload", GSRT_YAML_FIELD_BOOL, offsetof(gsrt_demand, kv_offload), 0, 0, NULL, NULL},
 };
 
 gsrt_status gsrt__scenario_read_demand(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)

@@ -131,6 +131,8 @@ static void put_demand(printer *p, const gsrt_demand *demand)
         put_u64(p, "\n  concurrency: ", demand->concurrency);
     if (demand->draft_tokens > 0)
         put_u64(p, "\n  draft_tokens: ", demand->draft_tokens);
+    if (demand->kv_offload)
+        put(p, "\n  kv_offload: true");
     put(p, "\n");
 }
 

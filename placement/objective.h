@@ -50,6 +50,7 @@ typedef struct gsrt_demand {
     uint32_t concurrency;                       /* closed; 0: as many as the batches hold */
     double prefix_share;                        /* 0..1 of the prompt that is found in the cache */
     uint32_t draft_tokens; /* speculative decoding: so many may be proposed at once; 0: there is nobody who proposes */
+    bool kv_offload;       /* a part of the KV may lie in a second memory tier */
 } gsrt_demand;
 
 bool gsrt_measure_is_maximised(gsrt_measure measure);
