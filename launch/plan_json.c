@@ -118,6 +118,7 @@ static json_t *demand_json(const gsrt_demand *demand)
     gsrt_tree_u64(&t, "draft_tokens", demand->draft_tokens);
     gsrt_tree_bool(&t, "prefills_first", demand->prefills_first);
     gsrt_tree_u64(&t, "gather_steps", demand->gather_steps);
+    gsrt_tree_bool(&t, "kv_offload", demand->kv_offload);
     return t.value;
 }
 
@@ -198,6 +199,7 @@ static json_t *pool_json(const gsrt_planning *p, const gsrt_deployment_pool *poo
     gsrt_tree_u64(&t, "prefill_tokens", pool->prefill_tokens);
     gsrt_tree_set(&t, "power_cap_w", pool->power_cap_w > 0 ? gsrt_json_real(pool->power_cap_w) : json_null());
     gsrt_tree_u64(&t, "draft_tokens", pool->draft_tokens);
+    gsrt_tree_real(&t, "kv_offload", (double)pool->kv_offload / GSRT_KV_OFFLOAD_PARTS);
     return t.value;
 }
 
@@ -294,6 +296,16 @@ static json_t *predictions_json(const gsrt_planning *p)
     return all;
 }
 
+/* What lies in the second memory tier. */
+static json_t *offloaded_json(const gsrt_planning *p, const gsrt_cost_memory *m)
+{
+    gsrt_tree t = begin();
+    gsrt_tree_text(&t, "to", p->problem.fleet->parts[m->far].name);
+    gsrt_tree_set(&t, "state", gsrt_tree_quantity(&m->offloaded));
+    gsrt_tree_set(&t, "capacity", gsrt_tree_quantity(&m->far_capacity));
+    return t.value;
+}
+
 static json_t *memories_json(const gsrt_planning *p)
 {
     json_t *all = json_array();
@@ -312,6 +324,8 @@ static json_t *memories_json(const gsrt_planning *p)
         gsrt_tree_set(&t, "buffers", gsrt_tree_quantity(&m->buffers));
         gsrt_tree_set(&t, "peak", gsrt_tree_quantity(&peak));
         gsrt_tree_set(&t, "capacity", gsrt_tree_quantity(&m->capacity));
+        if (m->far != GSRT_FLEET_NONE)
+            gsrt_tree_set(&t, "offloaded", offloaded_json(p, m));
         all = gsrt_tree_append(all, t.value);
     }
     return all;

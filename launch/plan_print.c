@@ -104,6 +104,9 @@ static void put_choice(page *p)
         if (json_integer_value(json_object_get(pool, "draft_tokens")) > 0)
             put(p, "          %" JSON_INTEGER_FORMAT " tokens drafted for each step\n",
                 json_integer_value(json_object_get(pool, "draft_tokens")));
+        if (json_number_value(json_object_get(pool, "kv_offload")) > 0)
+            put(p, "          %g %% of the KV in a second memory tier, read from there in each step\n",
+                100 * json_number_value(json_object_get(pool, "kv_offload")));
     }
     const json_t *regions = json_object_get(choice, "regions");
     for (size_t i = 0; i < shown_of(p, regions); i++) {
@@ -145,6 +148,10 @@ static void put_memory(page *p)
             quantity(json_object_get(m, "weights"), w), quantity(json_object_get(m, "state"), s),
             quantity(json_object_get(m, "buffers"), b), quantity(json_object_get(m, "peak"), k),
             quantity(json_object_get(m, "capacity"), c));
+        const json_t *far = json_object_get(m, "offloaded");
+        if (json_is_object(far))
+            put(p, "    offloaded to %s: KV %s of %s\n", text_at(far, "to", "?"),
+                quantity(json_object_get(far, "state"), s), quantity(json_object_get(far, "capacity"), c));
     }
     put_rest(p, list);
 }

@@ -57,6 +57,13 @@ static void add_memories(const gsrt_planning *p, gsrt_plan_binding *out, uint32_
         (void)snprintf(item.constraint, sizeof item.constraint, "memory of %s",
                        gsrt_plan_part_name(p, members->part, gsrt_deployment_instance(members, 0), room));
         add_binding(out, count, &item);
+        if (m->far == GSRT_FLEET_NONE || !(m->far_capacity.lo > 0))
+            continue;
+        item = (gsrt_plan_binding){
+            .used = m->offloaded, .available = m->far_capacity, .share = m->offloaded.value / m->far_capacity.lo};
+        (void)snprintf(item.constraint, sizeof item.constraint, "%s, for the KV of one engine",
+                       p->problem.fleet->parts[m->far].name);
+        add_binding(out, count, &item);
     }
 }
 

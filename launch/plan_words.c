@@ -1,5 +1,6 @@
 #include "launch/plan_words.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -133,6 +134,23 @@ gsrt_status gsrt_plan_words_members(const gsrt_planning *planning, const gsrt_de
                : status;
 }
 
+/* ", kv 1/4 in node.ddr": of the first engine of each stage. */
+static gsrt_status put_offload(const gsrt_planning *p, const gsrt_deployment_pool *pool, gsrt_buffer *out)
+{
+    static const char *const shares[] = {"", "kv 1/4", "kv 1/2", "kv 3/4", "kv"};
+    static_assert(sizeof shares / sizeof shares[0] == GSRT_KV_OFFLOAD_PARTS + 1, "a word for each share");
+    uint32_t before = GSRT_FLEET_NONE;
+    gsrt_status status = gsrt_buffer_print(out, ", %s in", shares[pool->kv_offload]);
+    for (uint32_t s = 0; s < pool->stage_count && s < STAGES_SHOWN && status == GSRT_OK; s++) {
+        uint32_t far = gsrt_cost_second_tier(p->problem.fleet, pool->stages[s].members[0].part);
+        if (s == 0 || far != before)
+            status = gsrt_buffer_print(out, "%s %s", s == 0 ? "" : ",",
+                                       far == GSRT_FLEET_NONE ? "nothing" : p->problem.fleet->parts[far].name);
+        before = far;
+    }
+    return status;
+}
+
 static gsrt_status put_pool(const gsrt_planning *p, const gsrt_deployment_pool *pool, gsrt_buffer *out)
 {
     gsrt_status status = GSRT_OK;
@@ -155,6 +173,8 @@ static gsrt_status put_pool(const gsrt_planning *p, const gsrt_deployment_pool *
         status = gsrt_buffer_print(out, "; batch %" PRIu32, pool->batch_max);
     if (status == GSRT_OK && pool->draft_tokens > 0)
         status = gsrt_buffer_print(out, ", %" PRIu32 " tokens drafted", pool->draft_tokens);
+    if (status == GSRT_OK && pool->kv_offload > 0)
+        status = put_offload(p, pool, out);
     return status;
 }
 

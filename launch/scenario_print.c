@@ -135,6 +135,8 @@ static void put_demand(printer *p, const gsrt_demand *demand)
         put(p, "\n  prefills_first: true");
     if (demand->gather_steps > 0)
         put_u64(p, "\n  gather_steps: ", demand->gather_steps);
+    if (demand->kv_offload)
+        put(p, "\n  kv_offload: true");
     put(p, "\n");
 }
 

@@ -108,6 +108,7 @@ typedef enum gsrt_transformation_kind {
     GSRT_TRANSFORMATION_PIPELINE,  /* "pipeline" */
     GSRT_TRANSFORMATION_REPLICAS,  /* "replicas" */
     GSRT_TRANSFORMATION_TRANSFER,  /* "kv:transfer": from a prefill pool to a decode pool */
+    GSRT_TRANSFORMATION_OFFLOAD,   /* "kv:offload": a part of it lies in a second memory tier */
     GSRT_TRANSFORMATION_PAGE,      /* "kv:page": always done; shared by equal prefixes */
     GSRT_TRANSFORMATION_RECOMPUTE, /* "recompute": after a loss, or instead of keeping */
     GSRT_TRANSFORMATION_KIND_COUNT,

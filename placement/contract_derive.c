@@ -285,7 +285,7 @@ static void derive_pools(deriving *d)
     const gsrt_region *region = &d->workload->regions[d->region];
     bool has_state = (region->effects & (GSRT_EFFECT_READS_STATE | GSRT_EFFECT_WRITES_STATE)) != 0;
     uint64_t replica_count = 0;
-    bool is_batched = false, is_chunked = false, is_drafted = false, is_piped = false;
+    bool is_batched = false, is_chunked = false, is_drafted = false, is_piped = false, is_offloaded = false;
     for (uint32_t p = 0; p < deployment->pool_count; p++) {
         const gsrt_deployment_pool *pool = &deployment->pools[p];
         replica_count += pool->replica_count;
@@ -294,6 +294,7 @@ static void derive_pools(deriving *d)
             is_chunked || ((pool->phases & GSRT_PHASE_PREFILL) != 0 && pool->prefill_tokens < deployment->context_max);
         is_drafted = is_drafted || pool->draft_tokens > 0;
         is_piped = is_piped || pool->stage_count > 1;
+        is_offloaded = is_offloaded || pool->kv_offload > 0;
     }
     if (is_batched)
         add_canonical(d, GSRT_TRANSFORMATION_BATCH);
@@ -307,6 +308,8 @@ static void derive_pools(deriving *d)
         add(d, GSRT_TRANSFORMATION_REPLICAS, GSRT_EFFECT_EXACT, NULL);
     if (has_state && has_phases(deployment, GSRT_PHASE_PREFILL) && has_phases(deployment, GSRT_PHASE_DECODE))
         add(d, GSRT_TRANSFORMATION_TRANSFER, GSRT_EFFECT_EXACT, NULL);
+    if (has_state && is_offloaded)
+        add(d, GSRT_TRANSFORMATION_OFFLOAD, GSRT_EFFECT_EXACT, NULL);
 }
 
 static void derive_region(deriving *d)

@@ -238,6 +238,7 @@ static bool take_back(taking *t, const gsrt_transformation *failing)
     case GSRT_TRANSFORMATION_PIPELINE:
     case GSRT_TRANSFORMATION_REPLICAS:
     case GSRT_TRANSFORMATION_TRANSFER:
+    case GSRT_TRANSFORMATION_OFFLOAD:
     case GSRT_TRANSFORMATION_PAGE:
     case GSRT_TRANSFORMATION_RECOMPUTE:
     case GSRT_TRANSFORMATION_KIND_COUNT: return false;

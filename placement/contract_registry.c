@@ -61,6 +61,9 @@ static const gsrt_transformation_facts facts[GSRT_TRANSFORMATION_KIND_COUNT] = {
                                       "a request is computed by one of them, as if there were no other"},
     [GSRT_TRANSFORMATION_TRANSFER] = {"kv:transfer", GSRT_EFFECT_EXACT, false, GSRT_LEGAL_CHECKPOINT, BY_CONSTRUCTION,
                                       "keys and values are copied as they are stored"},
+    [GSRT_TRANSFORMATION_OFFLOAD] = {"kv:offload", GSRT_EFFECT_EXACT, false, GSRT_LEGAL_OFFLOAD_STATE, BY_CONSTRUCTION,
+                                     "where a position is stored is no part of the sum: keys and values are copied as "
+                                     "they are, and attention takes them in the order of positions"},
     [GSRT_TRANSFORMATION_PAGE] = {"kv:page", GSRT_EFFECT_EXACT, false, GSRT_LEGAL_PAGE, BY_CONSTRUCTION,
                                   "where a position is stored is no part of the sum; equal prefixes have equal keys "
                                   "and values, and are found by their tokens"},

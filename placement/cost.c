@@ -268,6 +268,11 @@ static gsrt_status remember(prediction *p, gsrt_cost *out)
             }
         }
     }
+    for (uint32_t i = 0; i < used; i++) {
+        if (memories[i].far != GSRT_FLEET_NONE)
+            fullest = gsrt__derive2(&p->walk, GSRT__EQUATION_LARGER, "fullest memory", fullest,
+                                    gsrt__offload_fill(&p->walk, memories, used, &memories[i]));
+    }
     for_all_percentiles(p, GSRT_MEASURE_MEMORY, fullest);
     out->memories = memories;
     out->memory_count = used;

@@ -95,6 +95,8 @@ typedef struct gsrt_cost_memory {
     uint32_t pool, stage, member;          /* of the deployment */
     gsrt_quantity weights, state, buffers; /* B, of one instance: the one that holds most */
     gsrt_quantity capacity; /* B, of all memories that an instance reaches, shared ones not divided; may be unknown */
+    uint32_t far;           /* its second memory tier; GSRT_FLEET_NONE: nothing is offloaded, or there is none */
+    gsrt_quantity offloaded, far_capacity; /* likewise of that; 0 and unknown: nothing is offloaded */
 } gsrt_cost_memory;
 
 typedef struct gsrt_cost {
@@ -149,6 +151,8 @@ gsrt_quantity gsrt_cost_rate(const gsrt_fleet *fleet, uint32_t part, gsrt_rate_c
                              gsrt_cost_mode mode);
 /* Of the memory that the engine reads its weights from. */
 gsrt_quantity gsrt_cost_bandwidth(const gsrt_cost_profile *profile, uint32_t part, gsrt_cost_mode mode);
+/* The memory in which offloaded KV of an engine lies (docs/planning.md, m5); GSRT_FLEET_NONE: there is none. */
+uint32_t gsrt_cost_second_tier(const gsrt_fleet *fleet, uint32_t part);
 /* The format that attention is computed in: that of `choice`, widened where attention is never that narrow. */
 gsrt_format gsrt_cost_attention_format(const gsrt_region_choice *choice, gsrt_dtype state);
 

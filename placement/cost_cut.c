@@ -217,11 +217,32 @@ bool gsrt__next_region(const gsrt__walk *walk, uint32_t pool, uint32_t stage, ui
 /* ---- memory ---- */
 
 typedef struct kept {
-    double weights, state, widest;
-    double tied; /* of the tensor that both embeds and computes the logits: its largest use */
+    double weights, state, offloaded, widest;
+    double staged; /* of one sequence: two blocks of what comes from the second tier, of the layer with most */
+    double tied;   /* of the tensor that both embeds and computes the logits: its largest use */
 } kept;
 
-static void keep_region(const gsrt__walk *walk, const gsrt__cut *cut, uint32_t region, uint32_t count, kept *sum)
+uint64_t gsrt__far_positions(const gsrt_deployment_pool *pool, uint64_t positions)
+{
+    return positions * pool->kv_offload / GSRT_KV_OFFLOAD_PARTS;
+}
+
+static void keep_state(const gsrt__walk *walk, const gsrt__cut *cut, const gsrt_deployment_pool *pool, uint32_t region,
+                       uint32_t count, kept *sum)
+{
+    const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
+    uint32_t window = walk->workload->states[kind->state].window, context = walk->deployment->context_max;
+    uint32_t positions = window > 0 && window < context ? window : context;
+    double each = gsrt__position_bytes(walk->workload, cut, kind, &walk->deployment->choices[region]);
+    double far = (double)gsrt__far_positions(pool, positions);
+    double staged = 2 * (far < GSRT_KV_BLOCK_POSITIONS ? far : GSRT_KV_BLOCK_POSITIONS) * each;
+    sum->state += each * (positions - far) * count;
+    sum->offloaded += each * far * count;
+    sum->staged = staged > sum->staged ? staged : sum->staged;
+}
+
+static void keep_region(const gsrt__walk *walk, const gsrt__cut *cut, const gsrt_deployment_pool *pool, uint32_t region,
+                        uint32_t count, kept *sum)
 {
     const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
     const gsrt_region_choice *choice = &walk->deployment->choices[region];
@@ -245,11 +266,20 @@ static void keep_region(const gsrt__walk *walk, const gsrt__cut *cut, uint32_t r
     if (kind->widest_whole > sum->widest)
         sum->widest = kind->widest_whole;
     sum->weights += weights * count;
-    if (kind->state != GSRT_NO_INDEX) {
-        uint32_t window = walk->workload->states[kind->state].window, context = walk->deployment->context_max;
-        sum->state += gsrt__position_bytes(walk->workload, cut, kind, choice) *
-                      (window > 0 && window < context ? window : context) * count;
-    }
+    if (kind->state != GSRT_NO_INDEX)
+        keep_state(walk, cut, pool, region, count, sum);
+}
+
+/* Of all instances of a memory that an engine reaches. */
+static gsrt_quantity capacity_of(const gsrt__walk *walk, uint32_t memory, uint64_t instances)
+{
+    gsrt_quantity q = memory == GSRT_FLEET_NONE ? (gsrt_quantity){0} : walk->fleet->parts[memory].capacity;
+    if (walk->question->today != 0 && !gsrt_quantity_is_valid_on(&q, walk->question->today))
+        q = (gsrt_quantity){0};
+    q.value *= (double)instances;
+    q.lo *= (double)instances;
+    q.hi *= (double)instances;
+    return q;
 }
 
 void gsrt__stage_memory(gsrt__walk *walk, uint32_t pool, uint32_t stage, uint32_t member, gsrt_cost_memory *out)
@@ -261,24 +291,21 @@ void gsrt__stage_memory(gsrt__walk *walk, uint32_t pool, uint32_t stage, uint32_
     kept sum = {0};
     uint32_t cursor = 0, region, count;
     while (gsrt__next_region(walk, pool, stage, &cursor, &region, &count))
-        keep_region(walk, &cut, region, count, &sum);
+        keep_region(walk, &cut, in, region, count, &sum);
     uint32_t data = s->data_width > 0 ? s->data_width : 1, dim = walk->workload->dim;
     double wanted = (double)in->batch_max * (1 + in->draft_tokens);
     double rows = in->prefill_tokens > wanted ? in->prefill_tokens : wanted;
-    double sequences = (double)((in->batch_max + data - 1) / data) * in->stage_count;
+    double of_step = (double)((in->batch_max + data - 1) / data), sequences = of_step * in->stage_count;
     double elements = rows * (4.0 * dim + 2 * sum.widest) + (cut.width > 1 ? 2 * rows * dim : 0) +
                       (in->stage_count > 1 ? 2 * rows * dim : 0) +
                       (stage + 1 == in->stage_count ? wanted * walk->workload->vocab_count : 0);
-    *out = (gsrt_cost_memory){.pool = pool, .stage = stage, .member = member};
+    *out = (gsrt_cost_memory){.pool = pool, .stage = stage, .member = member, .far = GSRT_FLEET_NONE};
     out->weights = gsrt_quantity_exact(sum.weights + sum.tied, GSRT__BYTE);
     out->state = gsrt_quantity_exact(sum.state * sequences, GSRT__BYTE);
-    out->buffers = gsrt_quantity_exact(4 * elements, GSRT__BYTE);
-    if (engine->memory != GSRT_FLEET_NONE)
-        out->capacity = walk->fleet->parts[engine->memory].capacity;
-    if (walk->question->today != 0 && !gsrt_quantity_is_valid_on(&out->capacity, walk->question->today))
-        out->capacity = (gsrt_quantity){0};
-    double instances = engine->memory != GSRT_FLEET_NONE ? (double)engine->memory_instances : 1;
-    out->capacity.value *= instances;
-    out->capacity.lo *= instances;
-    out->capacity.hi *= instances;
+    out->buffers = gsrt_quantity_exact(4 * elements + sum.staged * of_step, GSRT__BYTE);
+    out->capacity = capacity_of(walk, engine->memory, engine->memory_instances);
+    out->offloaded = gsrt_quantity_exact(sum.offloaded * sequences, GSRT__BYTE);
+    if (in->kv_offload > 0)
+        out->far = engine->far.memory;
+    out->far_capacity = capacity_of(walk, out->far, engine->far.instances);
 }

@@ -1,7 +1,7 @@
 /* What the files of the cost model share. The way of a prediction: cost_profile.c (once per workload and fleet) ->
  * cost.c (pools, demand, measures) -> cost_stage.c (times and memory of a stage) with cost_network.c (routes and
- * collectives) -> cost_pool.c (load, waiting); every number passes through cost_equations.c, has its interval from
- * cost_spread.c, and is recorded by cost_derivation.c.
+ * collectives) and cost_offload.c (KV in a second memory tier) -> cost_pool.c (load, waiting); every number passes
+ * through cost_equations.c, has its interval from cost_spread.c, and is recorded by cost_derivation.c.
  */
 #ifndef GSRT_PLACEMENT_COST_IMPL_H
 #define GSRT_PLACEMENT_COST_IMPL_H
@@ -215,11 +215,23 @@ typedef struct gsrt__layer_kind {
     double widest_whole;                         /* the widest value that is not split */
 } gsrt__layer_kind;
 
+/* The second memory tier of an engine: of the memories but its own that links of kind memory or pcie join to it both
+ * ways, all of them with bandwidth and latency, the one that it reads at the highest bandwidth. */
+typedef struct gsrt__far {
+    uint32_t memory;      /* GSRT_FLEET_NONE: there is none */
+    uint32_t read, write; /* links: from it, and to it */
+    uint64_t instances;   /* of the memory that one engine reaches, and fills evenly */
+} gsrt__far;
+
+/* own: the memory that the engine uses. */
+gsrt__far gsrt__far_of(const gsrt_fleet *fleet, uint32_t engine, uint32_t own);
+
 typedef struct gsrt__engine {
     uint32_t memory, link;     /* part and link that it reads; GSRT_FLEET_NONE: none known */
     uint64_t memory_instances; /* that one engine reaches */
     uint64_t sharers;          /* engines that share one memory */
     gsrt_quantity bandwidth;   /* of one engine, as stated: the link's, and the memory's divided by the sharers */
+    gsrt__far far;
 } gsrt__engine;
 
 struct gsrt_cost_profile {
@@ -320,6 +332,20 @@ bool gsrt__next_region(const gsrt__walk *walk, uint32_t pool, uint32_t stage, ui
                        uint32_t *count);
 /* Of one instance of member entry `member`. */
 void gsrt__stage_memory(gsrt__walk *walk, uint32_t pool, uint32_t stage, uint32_t member, gsrt_cost_memory *out);
+/* Of a step's rows, those of one data group. */
+double gsrt__group_rows(const gsrt__walk *walk, const gsrt__cut *cut, double rows);
+/* Of `positions` of a sequence, those that lie in the second memory tier. */
+uint64_t gsrt__far_positions(const gsrt_deployment_pool *pool, uint64_t positions);
+
+/* ---- KV in a second memory tier ---- */
+
+/* Seconds in which the slowest member of a stage moves what a step reads from its second tier and writes to it. Of a
+ * pool that offloads. */
+gsrt__term gsrt__offload_step(gsrt__walk *walk, uint32_t pool, uint32_t stage, const gsrt__step *step);
+/* How full a second tier is: with all that the engines that reach one instance put there, own memories included.
+ * memory: an entry that offloads, of memories [count]: all entries. */
+gsrt__term gsrt__offload_fill(gsrt__walk *walk, const gsrt_cost_memory *memories, uint32_t count,
+                              const gsrt_cost_memory *memory);
 
 /* ---- pools ---- */
 

@@ -41,6 +41,8 @@ static void follow(search *s, uint32_t at, uint32_t link)
     const gsrt_link *l = &f->links[link];
     const state *here = &s->states[at];
     uint64_t first, last_first, last_count;
+    if (f->parts[l->to].kind == GSRT_PART_MEMORY)
+        return; /* nothing passes through one */
     (void)gsrt_fleet_peers(f, link, here->first, &first);
     last_count = gsrt_fleet_peers(f, link, here->first + here->count - 1, &last_first);
     state next = {l->to, link, at, first, last_first + last_count - first, here->cost + link_cost(l), false};

@@ -278,24 +278,36 @@ static uint32_t table_of(const gsrt_workload *w, gsrt_op_kind kind)
 
 /* ---- engines ---- */
 
-/* The memory that the engine reads: the fastest link to it, the lower index of equals. */
-static void read_engine(gsrt_cost_profile *p, uint32_t part)
+/* Of the memory that the engine reads: the fastest link, the lower index of equals. */
+static uint32_t memory_link_of(const gsrt_fleet *f, uint32_t part)
 {
-    const gsrt_fleet *f = p->fleet;
-    gsrt__engine *engine = &p->engines[part];
-    *engine = (gsrt__engine){.memory = GSRT_FLEET_NONE, .link = GSRT_FLEET_NONE};
+    uint32_t found = GSRT_FLEET_NONE;
     for (uint32_t i = 0; i < f->link_count; i++) {
         const gsrt_link *link = &f->links[i];
         if (link->kind != GSRT_LINK_MEMORY || link->to != part || f->parts[link->from].kind != GSRT_PART_MEMORY)
             continue;
-        bool is_better = engine->link == GSRT_FLEET_NONE ||
-                         (link->bandwidth.is_known && (!f->links[engine->link].bandwidth.is_known ||
-                                                       link->bandwidth.value > f->links[engine->link].bandwidth.value));
-        if (is_better) {
-            engine->link = i;
-            engine->memory = link->from;
-        }
+        bool is_better = found == GSRT_FLEET_NONE ||
+                         (link->bandwidth.is_known && (!f->links[found].bandwidth.is_known ||
+                                                       link->bandwidth.value > f->links[found].bandwidth.value));
+        found = is_better ? i : found;
     }
+    return found;
+}
+
+uint32_t gsrt_cost_second_tier(const gsrt_fleet *fleet, uint32_t part)
+{
+    uint32_t link = memory_link_of(fleet, part);
+    return gsrt__far_of(fleet, part, link == GSRT_FLEET_NONE ? link : fleet->links[link].from).memory;
+}
+
+static void read_engine(gsrt_cost_profile *p, uint32_t part)
+{
+    const gsrt_fleet *f = p->fleet;
+    gsrt__engine *engine = &p->engines[part];
+    *engine = (gsrt__engine){.memory = GSRT_FLEET_NONE, .link = memory_link_of(f, part)};
+    if (engine->link != GSRT_FLEET_NONE)
+        engine->memory = f->links[engine->link].from;
+    engine->far = gsrt__far_of(f, part, engine->memory);
     if (engine->link == GSRT_FLEET_NONE)
         return;
     const gsrt_link *link = &f->links[engine->link];

@@ -122,8 +122,7 @@ static double touched(double experts, double count, double chosen, double rows)
     return experts * (1 - gsrt__power(1 - chosen / count, (uint64_t)ceil(rows)));
 }
 
-/* Of a step's rows, those of one data group. */
-static double group_rows(const gsrt__walk *walk, const gsrt__cut *cut, double rows)
+double gsrt__group_rows(const gsrt__walk *walk, const gsrt__cut *cut, double rows)
 {
     double groups = cut->stage->data_width > 1 ? cut->stage->data_width : 1;
     return walk->is_smooth ? rows / groups : ceil(rows / groups);
@@ -137,7 +136,7 @@ static void add_matrices(const gsrt__walk *walk, const gsrt__cut *cut, const gsr
     double row_bytes = gsrt__row_bytes(piece, choice), activation = activation_bytes(choice);
     double rows = piece->class == GSRT__WORK_LOGITS ? step->sequences : step->rows;
     if (piece->is_attention)
-        rows = group_rows(walk, cut, rows);
+        rows = gsrt__group_rows(walk, cut, rows);
     switch (piece->class) {
     case GSRT__WORK_LOOKUP: sum->stream_bytes += rows * (row_bytes + piece->columns * activation); return;
     case GSRT__WORK_EXPERT: {
@@ -162,7 +161,7 @@ static void add_attention(const gsrt__walk *walk, const gsrt__cut *cut, const gs
                           const gsrt_region_choice *choice, const gsrt__step *step, work *sum)
 {
     const gsrt_state *state = &walk->workload->states[kind->state];
-    double rows = group_rows(walk, cut, step->rows);
+    double rows = gsrt__group_rows(walk, cut, step->rows);
     double context = state->window > 0 && state->window < step->context ? state->window : step->context;
     double heads = gsrt__units_of(cut, kind->head_count, cut->tensor_width, 0);
     double position = gsrt__position_bytes(walk->workload, cut, kind, choice);
@@ -471,6 +470,9 @@ gsrt__stage_time gsrt__stage_step(gsrt__walk *walk, uint32_t pool, uint32_t stag
     }
     gsrt__walk_at(walk, "pool %u stage %u %s: ", pool, stage, step->name);
     gsrt__term exchanges = stage_exchanges(walk, pool, stage, step);
+    if (walk->deployment->pools[pool].kv_offload > 0)
+        exchanges = gsrt__derive2(walk, GSRT__EQUATION_SUM, "exchanges and offloaded KV", exchanges,
+                                  gsrt__offload_step(walk, pool, stage, step));
     gsrt__term together;
     if (s->overlaps) {
         const gsrt__term inputs[] = {slowest.total, exchanges, gsrt__assume(walk, GSRT__ASSUMPTION_EXPOSED)};

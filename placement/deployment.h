@@ -67,6 +67,8 @@ typedef struct gsrt_deployment_stage {
     bool overlaps;                   /* exchanges go on while the next product is computed */
 } gsrt_deployment_stage;
 
+enum { GSRT_KV_OFFLOAD_PARTS = 4 }; /* a share of the KV is so many quarters */
+
 typedef struct gsrt_deployment_pool {
     uint32_t phases; /* gsrt_phase bits; prefill and decode in different pools: the KV travels */
     uint64_t replica_count;
@@ -76,6 +78,8 @@ typedef struct gsrt_deployment_pool {
     uint32_t prefill_tokens; /* tokens of a prefill step (chunk) at most */
     double power_cap_w;      /* of each engine; 0: none */
     uint32_t draft_tokens;   /* speculative decoding: tokens proposed at once; 0: none */
+    uint32_t kv_offload;     /* KV offloading: of the positions of each sequence, so many of GSRT_KV_OFFLOAD_PARTS lie
+                                in a second memory tier of its engine (docs/planning.md, m5); 0: none */
 } gsrt_deployment_pool;
 
 typedef struct gsrt_deployment {

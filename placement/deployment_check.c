@@ -238,6 +238,9 @@ static bool check_pool(gsrt__checking *c, uint32_t pool)
         gsrt__check_violate(c, &wrong, "pools[%u]: nothing is computed in it", pool);
         return false;
     }
+    if (p->kv_offload > GSRT_KV_OFFLOAD_PARTS)
+        gsrt__check_violate(c, &wrong, "pools[%u]: %u of %d parts of the KV are offloaded", pool, p->kv_offload,
+                            GSRT_KV_OFFLOAD_PARTS);
     bool is_right = check_layers(c, pool);
     for (uint32_t s = 0; s < p->stage_count && is_right; s++)
         is_right = check_stage(c, pool, s);

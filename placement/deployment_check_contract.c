@@ -199,7 +199,7 @@ static void find_pools(region_changes *r)
     bool is_native = d->choices[r->region].arithmetic == GSRT_ARITHMETIC_NATIVE;
     effect exact = is_native ? REORDERED : NOTHING;
     uint32_t effects = r->c->workload->regions[r->region].effects;
-    bool is_prefilled_apart = false, is_decoded_apart = false;
+    bool is_prefilled_apart = false, is_decoded_apart = false, is_offloaded = false;
     for (uint32_t p = 0; p < d->pool_count; p++) {
         const gsrt_deployment_pool *pool = &d->pools[p];
         if (pool->batch_max > 1)
@@ -210,9 +210,13 @@ static void find_pools(region_changes *r)
             add(r, "draft", exact, !is_native, 0);
         is_prefilled_apart = is_prefilled_apart || pool->phases == GSRT_PHASE_PREFILL;
         is_decoded_apart = is_decoded_apart || pool->phases == GSRT_PHASE_DECODE;
+        is_offloaded = is_offloaded || pool->kv_offload > 0;
     }
-    if (is_prefilled_apart && is_decoded_apart && (effects & (GSRT_EFFECT_READS_STATE | GSRT_EFFECT_WRITES_STATE)) != 0)
+    bool has_state = (effects & (GSRT_EFFECT_READS_STATE | GSRT_EFFECT_WRITES_STATE)) != 0;
+    if (has_state && is_prefilled_apart && is_decoded_apart)
         add(r, "kv:transfer", NOTHING, true, GSRT_LEGAL_CHECKPOINT);
+    if (has_state && is_offloaded)
+        add(r, "kv:offload", NOTHING, true, GSRT_LEGAL_OFFLOAD_STATE);
 }
 
 static void find_changes(region_changes *r)

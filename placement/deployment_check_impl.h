@@ -16,6 +16,7 @@ typedef struct gsrt__seat {
     uint32_t head_first; /* query heads */
     uint32_t head_count;
     uint64_t weights_bytes, state_bytes, buffer_bytes;
+    uint64_t offloaded_bytes; /* in its second tier */
 } gsrt__seat;
 
 /* A stage, with its W seats in order. */
@@ -41,9 +42,9 @@ typedef struct gsrt__checking {
     gsrt_status status;       /* sticky: ENOMEM */
     gsrt__stage_view *stages; /* [stage_count]: of all pools, in order */
     uint32_t stage_count;
-    uint8_t **used;         /* [part_count]: of engines [total]: sits somewhere; else NULL */
-    uint32_t *memory;       /* [part_count]: of engines the memory that they use; GSRT_FLEET_NONE */
-    uint32_t *memory_links; /* [part_count]: the link to it */
+    uint8_t **used;           /* [part_count]: of engines [total]: sits somewhere; else NULL */
+    uint32_t *memory;         /* [part_count]: of engines the memory that they use; GSRT_FLEET_NONE */
+    uint32_t *far, *far_link; /* [part_count]: the second tier of those that offload, and a link to it; likewise */
 } gsrt__checking;
 
 /* Instance of the fleet on which seat `s` of replica `replica` is. */
@@ -78,7 +79,7 @@ gsrt_dtype gsrt__check_dtype(const gsrt_workload *workload, const gsrt_region_ch
 void *gsrt__check_scratch(gsrt__checking *c, size_t count, size_t size);
 
 bool gsrt__check_shape(gsrt__checking *c);                         /* d1, e1, x1; false: what it names does not exist */
-void gsrt__check_memory(gsrt__checking *c);                        /* m1..m4 */
+void gsrt__check_memory(gsrt__checking *c);                        /* m1..m5 */
 void gsrt__check_power(gsrt__checking *c);                         /* p2 */
 void gsrt__check_routes(gsrt__checking *c);                        /* l1, p1 of what the routes use */
 void gsrt__check_trust(gsrt__checking *c);                         /* p1 of engines and memories */

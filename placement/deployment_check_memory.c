@@ -1,5 +1,7 @@
-/* Rules m1 to m4: what each engine must hold, counted tensor by tensor, and whether its memory holds it. */
+/* Rules m1 to m5: what each engine must hold, counted tensor by tensor, and whether its memories hold it. */
 #include "placement/deployment_check_impl.h"
+
+#include "base/limits.h"
 
 #include <string.h>
 
@@ -155,22 +157,25 @@ static void note_op(const gsrt__checking *c, const gsrt__stage_view *view, uint3
     note_use(w, o->op->tensor, gsrt__check_dtype(w, choice, o->op), rows_held(c, view, at, o), bytes);
 }
 
-/* m2: one sequence's states of a layer. */
-static uint64_t state_bytes(const gsrt__checking *c, const gsrt__seat *seat, const gsrt_op *op)
+/* m2: positions of a layer's state that are kept of a sequence. */
+static uint64_t positions_of(const gsrt__checking *c, const gsrt_op *op)
+{
+    uint64_t window = c->workload->states[op->state].window, context = c->deployment->context_max;
+    return window > 0 && window < context ? window : context;
+}
+
+/* One position of them. */
+static uint64_t position_bytes(const gsrt__checking *c, const gsrt__seat *seat, const gsrt_op *op)
 {
     const gsrt_workload *w = c->workload;
     const gsrt_state *state = &w->states[op->state];
     const gsrt_region_choice *choice = &c->deployment->choices[op->region];
     gsrt_dtype dtype = choice->state_is_as_given ? state->dtype : choice->state;
-    uint64_t positions = c->deployment->context_max, heads = kv_heads_of(w, seat);
-    if (state->window > 0 && state->window < positions)
-        positions = state->window;
+    uint64_t heads = kv_heads_of(w, seat);
     if (state->kind == GSRT_STATE_LATENT)
-        return heads == 0 ? 0
-                          : positions * (bytes_of(dtype, 1, state->key_width) + bytes_of(dtype, 1, state->value_width));
-    return positions * heads *
-           (bytes_of(dtype, 1, state->key_width / w->kv_head_count) +
-            bytes_of(dtype, 1, state->value_width / w->kv_head_count));
+        return heads == 0 ? 0 : bytes_of(dtype, 1, state->key_width) + bytes_of(dtype, 1, state->value_width);
+    return heads * (bytes_of(dtype, 1, state->key_width / w->kv_head_count) +
+                    bytes_of(dtype, 1, state->value_width / w->kv_head_count));
 }
 
 /* m3: elements that one row of a value takes on seat `at`. */
@@ -202,8 +207,22 @@ static uint64_t buffer_bytes(const gsrt__checking *c, const gsrt__stage_view *vi
 typedef struct load {
     uint64_t *tensors; /* [tensor_count] bytes */
     uint64_t *states;  /* [state_count] bytes, of one sequence */
+    uint64_t *far;     /* likewise, in the second tier */
+    uint64_t staged;   /* bytes, of one sequence: of what is read from there */
     uint64_t widest;   /* elements of a row */
 } load;
+
+/* m2, m5: what a layer keeps of a sequence here and there, the oldest positions there; and room for two blocks of those
+ * that are read. */
+static void weigh_state(const gsrt__checking *c, const gsrt__stage_view *view, uint32_t at, const gsrt_op *op, load *l)
+{
+    uint64_t positions = positions_of(c, op), each = position_bytes(c, &view->seats[at], op);
+    uint64_t there = positions * c->deployment->pools[view->pool].kv_offload / GSRT_KV_OFFLOAD_PARTS;
+    uint64_t block = there < GSRT_KV_BLOCK_POSITIONS ? there : GSRT_KV_BLOCK_POSITIONS;
+    l->states[op->state] = larger(l->states[op->state], (positions - there) * each);
+    l->far[op->state] = larger(l->far[op->state], there * each);
+    l->staged = larger(l->staged, 2 * block * each);
+}
 
 static void weigh_seat(const gsrt__checking *c, const gsrt__stage_view *view, uint32_t at, load *l)
 {
@@ -218,7 +237,7 @@ static void weigh_seat(const gsrt__checking *c, const gsrt__stage_view *view, ui
             if (o.op->routing != NULL)
                 chosen = o.op->routing->chosen_count;
             if (is_attention(o.op->kind))
-                l->states[o.op->state] = larger(l->states[o.op->state], state_bytes(c, &view->seats[at], o.op));
+                weigh_state(c, view, at, o.op, l);
             if (o.op->kind != GSRT_OP_LOGITS)
                 l->widest = larger(l->widest, row_elements(c, view, at, &o, chosen));
         }
@@ -231,7 +250,8 @@ static void weigh_entry(const gsrt__checking *c, const gsrt__stage_view *view, u
     gsrt__seat total = {0};
     memset(l->tensors, 0, c->workload->tensor_count * sizeof *l->tensors);
     memset(l->states, 0, c->workload->state_count * sizeof *l->states);
-    l->widest = 0;
+    memset(l->far, 0, c->workload->state_count * sizeof *l->far);
+    l->widest = l->staged = 0;
     for (uint32_t at = 0; at < view->width; at++) {
         if (view->seats[at].entry == entry)
             weigh_seat(c, view, at, l);
@@ -240,15 +260,18 @@ static void weigh_entry(const gsrt__checking *c, const gsrt__stage_view *view, u
         total.weights_bytes += l->tensors[t];
     /* as many steps are in flight as there are stages */
     uint64_t sequences = (pool->batch_max + (uint64_t)view->it->data_width - 1) / view->it->data_width;
-    for (uint32_t i = 0; i < c->workload->state_count; i++)
+    for (uint32_t i = 0; i < c->workload->state_count; i++) {
         total.state_bytes += l->states[i] * sequences * pool->stage_count;
-    total.buffer_bytes = buffer_bytes(c, view, l->widest);
+        total.offloaded_bytes += l->far[i] * sequences * pool->stage_count;
+    }
+    total.buffer_bytes = buffer_bytes(c, view, l->widest) + l->staged * sequences;
     for (uint32_t at = 0; at < view->width; at++) {
         if (view->seats[at].entry != entry)
             continue;
         view->seats[at].weights_bytes = total.weights_bytes;
         view->seats[at].state_bytes = total.state_bytes;
         view->seats[at].buffer_bytes = total.buffer_bytes;
+        view->seats[at].offloaded_bytes = total.offloaded_bytes;
     }
 }
 
@@ -290,14 +313,15 @@ static uint32_t link_between(const gsrt_fleet *fleet, uint32_t from, uint32_t to
     return GSRT_FLEET_NONE;
 }
 
-static void fill(gsrt__checking *c, const gsrt__stage_view *view, const gsrt__seat *seat, double **filled)
+/* Those of a seat that lie in one of its memories, over the instances that it reaches by a link. */
+static void fill(gsrt__checking *c, const gsrt__stage_view *view, const gsrt__seat *seat, uint32_t link, uint64_t bytes,
+                 double **filled)
 {
-    uint32_t memory = c->memory[seat->part];
+    uint32_t memory = c->fleet->links[link].to;
+    double total = (double)bytes;
     if (filled[memory] == NULL)
         filled[memory] = gsrt__check_scratch(c, c->fleet->parts[memory].total, sizeof(double));
     uint64_t replicas = c->deployment->pools[view->pool].replica_count;
-    double total = (double)(seat->weights_bytes + seat->state_bytes + seat->buffer_bytes);
-    uint32_t link = link_between(c->fleet, seat->part, memory);
     for (uint64_t r = 0; r < replicas && c->status == GSRT_OK; r++) {
         uint64_t first;
         uint64_t count = gsrt_fleet_peers(c->fleet, link, gsrt__check_instance(view, seat, r), &first);
@@ -338,20 +362,82 @@ static void find_memories(gsrt__checking *c)
     }
 }
 
+static void fill_both(gsrt__checking *c, const gsrt__stage_view *view, const gsrt__seat *seat, double **filled)
+{
+    uint32_t memory = c->memory[seat->part];
+    if (memory != GSRT_FLEET_NONE)
+        fill(c, view, seat, link_between(c->fleet, seat->part, memory),
+             seat->weights_bytes + seat->state_bytes + seat->buffer_bytes, filled);
+    if (seat->offloaded_bytes > 0 && c->far[seat->part] != GSRT_FLEET_NONE)
+        fill(c, view, seat, c->far_link[seat->part], seat->offloaded_bytes, filled);
+}
+
+/* ---- m5: the second tier ---- */
+
+/* The fastest link of the kinds that join a second tier, which says what it does; GSRT_FLEET_NONE: there is none. */
+static uint32_t tier_link(const gsrt__checking *c, uint32_t from, uint32_t to)
+{
+    uint32_t found = GSRT_FLEET_NONE;
+    for (uint32_t i = c->fleet->link_count; i-- > 0;) {
+        const gsrt_link *link = &c->fleet->links[i];
+        if (link->from != from || link->to != to || !gsrt__check_is_usable(c, &link->bandwidth) ||
+            !gsrt__check_is_usable(c, &link->latency))
+            continue;
+        if ((link->kind == GSRT_LINK_MEMORY || link->kind == GSRT_LINK_PCIE) &&
+            (found == GSRT_FLEET_NONE || link->bandwidth.value >= c->fleet->links[found].bandwidth.value))
+            found = i;
+    }
+    return found;
+}
+
+static void find_far(gsrt__checking *c, uint32_t part)
+{
+    double fastest = 0;
+    for (uint32_t m = 0; m < c->fleet->part_count; m++) {
+        if (c->fleet->parts[m].kind != GSRT_PART_MEMORY || m == c->memory[part])
+            continue;
+        uint32_t out = tier_link(c, part, m), back = tier_link(c, m, part);
+        if (out == GSRT_FLEET_NONE || back == GSRT_FLEET_NONE || c->fleet->links[back].bandwidth.value <= fastest)
+            continue;
+        fastest = c->fleet->links[back].bandwidth.value;
+        c->far[part] = m;
+        c->far_link[part] = out;
+    }
+}
+
+static void find_tiers(gsrt__checking *c)
+{
+    c->far = gsrt__check_scratch(c, c->fleet->part_count, sizeof *c->far);
+    c->far_link = gsrt__check_scratch(c, c->fleet->part_count, sizeof *c->far_link);
+    for (uint32_t p = 0; c->status == GSRT_OK && p < c->fleet->part_count; p++)
+        c->far[p] = c->far_link[p] = GSRT_FLEET_NONE;
+    for (uint32_t s = 0; c->status == GSRT_OK && s < c->stage_count; s++) {
+        const gsrt__stage_view *view = &c->stages[s];
+        for (uint32_t m = 0; m < view->it->member_count && c->deployment->pools[view->pool].kv_offload > 0; m++) {
+            uint32_t part = view->it->members[m].part;
+            find_far(c, part);
+            if (c->far[part] == GSRT_FLEET_NONE)
+                gsrt__check_violate(c, &(gsrt_violation){.rule = "m5", .reason = GSRT_REASON_UNREACHABLE},
+                                    "pools[%u].stages[%u].members[%u]: no second memory tier of '%s'", view->pool,
+                                    view->stage, m, c->fleet->parts[part].name);
+        }
+    }
+}
+
 void gsrt__check_memory(gsrt__checking *c)
 {
     double **filled = gsrt__check_scratch(c, c->fleet->part_count, sizeof *filled);
     load l = {.tensors = gsrt__check_scratch(c, c->workload->tensor_count, sizeof *l.tensors),
-              .states = gsrt__check_scratch(c, c->workload->state_count, sizeof *l.states)};
+              .states = gsrt__check_scratch(c, c->workload->state_count, sizeof *l.states),
+              .far = gsrt__check_scratch(c, c->workload->state_count, sizeof *l.far)};
     find_memories(c);
+    find_tiers(c);
     for (uint32_t s = 0; s < c->stage_count && c->status == GSRT_OK; s++) {
         const gsrt__stage_view *view = &c->stages[s];
         for (uint32_t m = 0; m < view->it->member_count; m++)
             weigh_entry(c, view, m, &l);
-        for (uint32_t at = 0; at < view->width && c->status == GSRT_OK; at++) {
-            if (c->memory[view->seats[at].part] != GSRT_FLEET_NONE)
-                fill(c, view, &view->seats[at], filled);
-        }
+        for (uint32_t at = 0; at < view->width && c->status == GSRT_OK; at++)
+            fill_both(c, view, &view->seats[at], filled);
     }
     for (uint32_t p = 0; p < c->fleet->part_count && c->status == GSRT_OK; p++) {
         if (filled[p] != NULL)

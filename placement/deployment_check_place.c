@@ -21,13 +21,14 @@ static bool is_region_allowed(const gsrt__checking *c, uint32_t part)
     return false;
 }
 
-/* The links between an engine and its memory. */
-static bool are_links_trusted(const gsrt__checking *c, uint32_t engine, uint32_t memory)
+/* The links between an engine and a memory: those of kind memory, and to a second tier those of PCIe, too. */
+static bool are_links_trusted(const gsrt__checking *c, uint32_t engine, uint32_t memory, bool is_far)
 {
     for (uint32_t i = 0; i < c->fleet->link_count; i++) {
         const gsrt_link *link = &c->fleet->links[i];
         bool joins = (link->from == engine && link->to == memory) || (link->from == memory && link->to == engine);
-        if (joins && link->kind == GSRT_LINK_MEMORY && link->trust < c->problem->rules.trust_min)
+        bool is_of_kind = link->kind == GSRT_LINK_MEMORY || (is_far && link->kind == GSRT_LINK_PCIE);
+        if (joins && is_of_kind && link->trust < c->problem->rules.trust_min)
             return false;
     }
     return true;
@@ -42,9 +43,14 @@ void gsrt__check_trust(gsrt__checking *c)
             continue;
         if (!gsrt__check_is_trusted(c, p))
             gsrt__check_violate(c, &wrong, "'%s' is not trusted enough", c->fleet->parts[p].name);
-        if (memory != GSRT_FLEET_NONE && (!gsrt__check_is_trusted(c, memory) || !are_links_trusted(c, p, memory)))
+        if (memory != GSRT_FLEET_NONE &&
+            (!gsrt__check_is_trusted(c, memory) || !are_links_trusted(c, p, memory, false)))
             gsrt__check_violate(c, &wrong, "'%s', memory of '%s', is not trusted enough", c->fleet->parts[memory].name,
                                 c->fleet->parts[p].name);
+        uint32_t far = c->far[p];
+        if (far != GSRT_FLEET_NONE && (!gsrt__check_is_trusted(c, far) || !are_links_trusted(c, p, far, true)))
+            gsrt__check_violate(c, &wrong, "'%s', second memory tier of '%s', is not trusted enough",
+                                c->fleet->parts[far].name, c->fleet->parts[p].name);
         if (!is_region_allowed(c, p))
             gsrt__check_violate(c, &wrong, "'%s' stands in no region that is allowed", c->fleet->parts[p].name);
     }

@@ -111,8 +111,8 @@ void gsrt__check_executable(gsrt__checking *c)
     if (gsrt_workload_executable(c->workload, NULL, &diag) != GSRT_OK)
         gsrt__check_violate(c, &wrong, "the workload: %s", diag.text);
     if (d->pool_count != 1 || d->pools[0].replica_count != 1 || d->pools[0].draft_tokens > 0 ||
-        d->pools[0].power_cap_w > 0 || d->pools[0].stage_count > GSRT_STAGE_COUNT_MAX)
-        gsrt__check_violate(c, &wrong, "pools: replicas, phases, drafts or caps that the runtime lacks");
+        d->pools[0].kv_offload > 0 || d->pools[0].power_cap_w > 0 || d->pools[0].stage_count > GSRT_STAGE_COUNT_MAX)
+        gsrt__check_violate(c, &wrong, "pools: replicas, phases, drafts, offloaded KV or caps that the runtime lacks");
     for (uint32_t r = 0; r < d->region_count; r++) {
         if (!is_choice_executable(c, r))
             gsrt__check_violate(c, &wrong, "choices[%u]: kernels or formats that the runtime lacks", r);

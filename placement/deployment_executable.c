@@ -39,6 +39,8 @@ static const char *pool_lacks(const gsrt_deployment_pool *pool)
         return "replicas beside each other";
     if (pool->draft_tokens > 0)
         return "speculative decoding";
+    if (pool->kv_offload > 0)
+        return "KV in a second memory tier";
     if (pool->power_cap_w > 0)
         return "power caps";
     if (pool->stage_count > GSRT_STAGE_COUNT_MAX)

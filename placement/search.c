@@ -70,7 +70,10 @@ static gsrt_status prepare(gsrt__search *s)
     s->used = gsrt_arena_take(&s->arena, s->class_count, sizeof *s->used);
     s->profile = s->used == NULL ? NULL : gsrt_cost_profile_create(q->workload, &s->fleet);
     s->memo = gsrt_cost_memo_create();
-    status = s->profile == NULL || s->memo == NULL ? GSRT_ENOMEM : gsrt__numerics_find(s);
+    if (s->profile == NULL || s->memo == NULL)
+        return GSRT_ENOMEM;
+    gsrt__tiers_find(s);
+    status = gsrt__numerics_find(s);
     gsrt_diag missing = {0};
     s->is_executable = !q->is_for_execution || gsrt_workload_executable(q->workload, NULL, &missing) == GSRT_OK;
     if (!s->is_executable)

@@ -79,6 +79,7 @@ static double batch_at_most(const gsrt__search *s, const gsrt__numeric *n)
     for (uint32_t c = 0; c < s->class_count; c++)
         if (s->classes[c].barred == NULL)
             room += s->classes[c].capacity * (double)s->classes[c].total;
+    room += gsrt__tiers_together(s);
     double batch = each > 0 ? room / each * gsrt__rows_most(s) : UINT32_MAX;
     return batch < 1 ? 1 : batch > UINT32_MAX ? UINT32_MAX : batch;
 }

@@ -33,7 +33,7 @@ typedef enum move_kind {
     MOVE_OTHER_CLASS, /* the next one of the fleet; only until a plan was found: each class is climbed for itself */
     MOVE_FIXED_COUNT,
     /* then: each mode of a mixture of experts; each collective algorithm; each numeric choice; each boundary of stages
-     * both ways; each share of a mixed stage both ways */
+     * both ways; each share of a mixed stage both ways; KV in a second memory tier, where that is allowed */
 } move_kind;
 
 /* Batches of small instances: 1, 2, 3, 4, 6, 8, 12 ...; else eight to an octave: 1, 2, ... 8, 9, ... 16, 18, ... So
@@ -56,7 +56,7 @@ static uint32_t lattice_step(const gsrt__search *s, uint32_t batch)
     return unit;
 }
 
-static bool set_batch(const gsrt__search *s, gsrt__sketch_pool *pool, uint64_t batch)
+bool gsrt__set_batch(const gsrt__search *s, gsrt__sketch_pool *pool, uint64_t batch)
 {
     uint32_t least = 1, next = gsrt__batch_on_lattice(s, batch);
     for (uint32_t i = 0; i < pool->stage_count; i++)
@@ -205,7 +205,8 @@ static bool set_shape(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, move_ki
                                       .batch_max = pool->batch_max,
                                       .prefill_tokens = pool->prefill_tokens,
                                       .power_cap_w = pool->power_cap_w,
-                                      .draft_tokens = pool->draft_tokens};
+                                      .draft_tokens = pool->draft_tokens,
+                                      .kv_offload = pool->kv_offload};
     uint32_t width = gsrt__stage_width(first), stages = pool->stage_count;
     bool overlaps = first->overlaps;
     for (uint32_t i = 0; i < stages; i++)
@@ -244,6 +245,7 @@ static bool set_shape(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, move_ki
     pool->prefill_tokens = before.prefill_tokens;
     pool->power_cap_w = before.power_cap_w;
     pool->draft_tokens = before.draft_tokens;
+    pool->kv_offload = before.kv_offload;
     for (uint32_t i = 0; i < pool->stage_count; i++)
         pool->stages[i].overlaps = overlaps;
     uint64_t most = s->problem->is_for_execution ? 1 : gsrt__replicas_max(s, sketch, p);
@@ -256,14 +258,14 @@ static bool move_fixed(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, move_k
     gsrt__sketch_pool *pool = &sketch->pools[p];
     uint64_t batch = pool->batch_max, replicas = pool->replica_count;
     switch (move) {
-    case MOVE_BATCH_DOUBLE: return set_batch(s, pool, batch * 2);
-    case MOVE_BATCH_HALVE: return set_batch(s, pool, batch / 2);
-    case MOVE_BATCH_MORE: return set_batch(s, pool, batch + lattice_step(s, pool->batch_max));
-    case MOVE_BATCH_LESS: return batch > 1 && set_batch(s, pool, batch - 1);
+    case MOVE_BATCH_DOUBLE: return gsrt__set_batch(s, pool, batch * 2);
+    case MOVE_BATCH_HALVE: return gsrt__set_batch(s, pool, batch / 2);
+    case MOVE_BATCH_MORE: return gsrt__set_batch(s, pool, batch + lattice_step(s, pool->batch_max));
+    case MOVE_BATCH_LESS: return batch > 1 && gsrt__set_batch(s, pool, batch - 1);
     case MOVE_CHUNK_MORE: return set_chunk(s, pool, true);
     case MOVE_CHUNK_LESS: return set_chunk(s, pool, false);
-    case MOVE_BATCH_FOR_CHUNK: return set_chunk(s, pool, false) && set_batch(s, pool, batch * 2);
-    case MOVE_CHUNK_FOR_BATCH: return set_chunk(s, pool, true) && set_batch(s, pool, batch / 2);
+    case MOVE_BATCH_FOR_CHUNK: return set_chunk(s, pool, false) && gsrt__set_batch(s, pool, batch * 2);
+    case MOVE_CHUNK_FOR_BATCH: return set_chunk(s, pool, true) && gsrt__set_batch(s, pool, batch / 2);
     case MOVE_REPLICAS_MOST: return set_replicas(s, sketch, p, gsrt__replicas_max(s, sketch, p));
     case MOVE_REPLICAS_MORE: return set_replicas(s, sketch, p, replicas + 1);
     case MOVE_REPLICAS_LESS: return set_replicas(s, sketch, p, replicas - 1);
@@ -312,6 +314,9 @@ bool gsrt__move(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, uint32_t move
     move -= 2 * (pool->stage_count - 1);
     if (!s->is_small && move < 2 * share_count(pool))
         return set_share(pool, move / 2, move % 2 == 0);
+    move -= s->is_small ? 0 : 2 * share_count(pool);
+    if (s->problem->demand.kv_offload && move < GSRT__OFFLOAD_MOVES)
+        return gsrt__offload_move(s, pool, move);
     *out_is_last = true;
     return false;
 }

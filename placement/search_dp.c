@@ -5,6 +5,7 @@
 #include "placement/search_impl.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 enum { TOP_COUNT = 4, WIDTH_MAX = 64, STAGE_STEPS = 5 };
@@ -69,7 +70,9 @@ static bool try_shape(gsrt__search *s, uint32_t numeric, const gsrt__shape *shap
 static bool try_width(gsrt__search *s, uint32_t numeric, uint32_t class, uint32_t width, gsrt__sketch *room, found *top)
 {
     const gsrt__engine_class *c = &s->classes[class];
-    uint64_t least = (uint64_t)(gsrt__replica_bytes(s, numeric, 1) / (c->capacity * width)) + 1;
+    double needed = gsrt__replica_bytes(s, numeric, 1), none = gsrt__replica_bytes(s, numeric, 0);
+    double near = fmax(none, needed - (gsrt__memory_most(s, class) - c->capacity)); /* what no second tier takes */
+    uint64_t least = (uint64_t)(near / (c->capacity * width)) + 1;
     uint64_t counts[STAGE_STEPS] = {least, least + 1, least * 2, least * 3, least * 4}, last = 0;
     for (uint32_t i = 0; i < STAGE_STEPS; i++) {
         uint64_t stages = counts[i] > s->layer_count ? s->layer_count : counts[i];

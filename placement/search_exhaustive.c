@@ -47,6 +47,16 @@ static void try_sizes(walk *w)
     }
 }
 
+/* With each share of the KV in a second memory tier. */
+static void try_offloads(walk *w)
+{
+    gsrt__sketch_pool *pool = &w->sketch->pools[0];
+    pool->kv_offload = 0;
+    do
+        try_sizes(w);
+    while (!w->is_over && gsrt__set_offload_next(w->s, pool));
+}
+
 static void try_replicas(walk *w)
 {
     gsrt__sketch_pool *pool = &w->sketch->pools[0];
@@ -55,7 +65,7 @@ static void try_replicas(walk *w)
     uint64_t most = is_one ? 1 : gsrt__replicas_max(w->s, w->sketch, 0);
     for (uint64_t r = 1; r <= most && !w->is_over; r++) {
         pool->replica_count = r;
-        try_sizes(w);
+        try_offloads(w);
     }
 }
 
@@ -165,6 +175,7 @@ static void walk_all(gsrt__search *s, bool is_smallest, bool ends_at_first)
     w.sketch->pools[0].phases = GSRT_PHASE_PREFILL | GSRT_PHASE_DECODE;
     w.sketch->pools[0].power_cap_w = 0;
     w.sketch->pools[0].draft_tokens = 0;
+    w.sketch->pools[0].kv_offload = 0;
     for (uint32_t n = 0; n < s->numeric_count && !w.is_over; n++) {
         w.sketch->numeric = n;
         w.sketch->pools[0].stage_count = 0;

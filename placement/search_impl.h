@@ -4,6 +4,7 @@
  *     search_space   what a candidate is: classes of engines, numeric choices, sketches; a sketch becomes a deployment
  *     search_judge   is a candidate feasible, and how good is it
  *     search_rivals  who was rejected, and why
+ *     search_offload KV in a second memory tier: who may, and the moves
  *     search_work    what layers amount to
  *     search_bound   what no deployment can exceed
  *     search_stages  nor any stages, in whatever of the ways (search_ways) engines share one
@@ -41,6 +42,10 @@ typedef struct gsrt__engine_class {
     const char *barred;         /* why the site's rules bar it (a reason); NULL: they do not */
     double capacity, bandwidth; /* B (certainly there) and B/s of its memory, of one engine; 0: unknown */
     double peers;               /* instances of `memory` that one engine reaches */
+    uint32_t far, far_link;     /* second memory tier, and the link to it; GSRT_FLEET_NONE: it has none */
+    double far_capacity;        /* B, as capacity */
+    double far_peers;           /* as peers */
+    const char *far_barred;     /* as barred */
     double price, power_max;    /* $/s, W; negative: unknown */
 } gsrt__engine_class;
 
@@ -87,6 +92,7 @@ typedef struct gsrt__sketch_pool {
     uint32_t batch_max, prefill_tokens;
     double power_cap_w;
     uint32_t draft_tokens;
+    uint32_t kv_offload;
     uint32_t stage_count;
     gsrt__sketch_stage stages[GSRT__SKETCH_STAGES];
 } gsrt__sketch_pool;
@@ -270,6 +276,31 @@ bool gsrt__consider(gsrt__search *s, const gsrt__sketch *sketch, gsrt__judgement
  * fewer engines. */
 bool gsrt__is_better(const gsrt__judgement *a, const gsrt__judgement *b);
 
+/* ---- search_offload.c ---- */
+
+/* Of all classes; needs the profile. */
+void gsrt__tiers_find(gsrt__search *s);
+/* Bytes that an engine has for a stage at most: of its memory, and of its second tier where KV may lie there. */
+double gsrt__memory_most(const gsrt__search *s, uint32_t class);
+/* Bytes of all second tiers in which KV may lie; of each once. */
+double gsrt__tiers_together(const gsrt__search *s);
+/* The class of an entry of a prediction; and does that put KV into this memory as its second tier? */
+const gsrt__engine_class *gsrt__class_at(const gsrt__search *s, const gsrt__sketch *sketch, const gsrt_cost_memory *m);
+bool gsrt__is_offloaded_to(const gsrt_cost_memory *m, uint32_t memory);
+/* The entry of which one engine puts most into one instance of a second tier, and how much; NULL: nobody puts anything
+ * there, or it is somebody's own memory. */
+const gsrt_cost_memory *gsrt__tier_entry(const gsrt__search *s, const gsrt__sketch *sketch, const gsrt_cost *cost,
+                                         uint32_t memory, double *out_most);
+/* The next larger share of the pool's KV. false: there is none, or an engine of it has no second tier, or nobody may.
+ */
+bool gsrt__set_offload_next(const gsrt__search *s, gsrt__sketch_pool *pool);
+/* Offload more of the KV of each pool whose batch is the smallest that there is. false: nothing more can be. */
+bool gsrt__offload_more(const gsrt__search *s, gsrt__sketch *sketch);
+/* The moves: to each share of the KV with the same batch, then with the one that takes as much memory as before. */
+enum { GSRT__OFFLOAD_MOVES = 2 * (GSRT_KV_OFFLOAD_PARTS + 1) };
+/* false: there is no such move, *pool may have changed. */
+bool gsrt__offload_move(const gsrt__search *s, gsrt__sketch_pool *pool, uint32_t move);
+
 /* ---- search_work.c ---- */
 
 /* The layers' work under each numeric choice; also the experts' count. */
@@ -320,7 +351,8 @@ bool gsrt__cut_layers(gsrt__search *s, uint32_t numeric, const gsrt__slot *slots
 /* One replica of such a shape, the smallest batch. false: no such shape (more stages than layers). */
 bool gsrt__shape_pool(gsrt__search *s, uint32_t numeric, const gsrt__shape *shape, gsrt__sketch_pool *out);
 uint32_t gsrt__first_chunk(const gsrt__search *s);
-/* As gsrt__consider; while memory is what fails, with smaller chunks of prompts: they need buffers. */
+/* As gsrt__consider; while memory is what fails, with smaller chunks of prompts: they need buffers; then, where the
+ * batch is the smallest, with more of the KV in a second memory tier. */
 bool gsrt__consider_smaller(gsrt__search *s, gsrt__sketch *sketch, gsrt__judgement *out);
 /* Raise the pool's batch from what it is to the best that fits. *out: of the best. false: no budget was left. */
 bool gsrt__fit_batch(gsrt__search *s, gsrt__sketch *sketch, uint32_t pool, gsrt__judgement *out);
@@ -331,6 +363,8 @@ bool gsrt__fit_batch(gsrt__search *s, gsrt__sketch *sketch, uint32_t pool, gsrt_
 bool gsrt__set_mode(const gsrt__search *s, gsrt__sketch_pool *pool, gsrt__mode mode);
 /* The largest batch of the space that is at most this. */
 uint32_t gsrt__batch_on_lattice(const gsrt__search *s, uint64_t batch);
+/* Set it to that. false: it is so already, or it is not enough for the parts that the batch is divided in. */
+bool gsrt__set_batch(const gsrt__search *s, gsrt__sketch_pool *pool, uint64_t batch);
 
 /* Change one thing after the other as long as that is better. *sketch and *j: from where; then the top. */
 void gsrt__climb(gsrt__search *s, gsrt__sketch *sketch, gsrt__judgement *j);

@@ -73,6 +73,10 @@ static void check_members(const gsrt__search *s, const gsrt__sketch *sketch, gsr
                 const char *name = s->fleet.parts[s->classes[c].part].name;
                 if (s->classes[c].barred != NULL)
                     fail_at(j, s->classes[c].barred, name, p, i, m);
+                if (pool->kv_offload > 0 && s->classes[c].far == GSRT_FLEET_NONE)
+                    fail_at(j, GSRT_REASON_UNREACHABLE, "a way to a second memory tier", p, i, m);
+                else if (pool->kv_offload > 0 && s->classes[c].far_barred != NULL)
+                    fail_at(j, s->classes[c].far_barred, s->fleet.parts[s->classes[c].far].name, p, i, m);
                 if (gsrt__incapable(s, c, sketch->numeric) != NULL)
                     fail_at(j, s->classes[c].bandwidth > 0 ? GSRT_REASON_CAPABILITY : GSRT_REASON_UNKNOWN,
                             gsrt__incapable(s, c, sketch->numeric), p, i, m);
@@ -128,13 +132,14 @@ static uint64_t verdict_key(const gsrt__search *s, const gsrt__sketch *sketch)
 {
     uint64_t keys[GSRT__SKETCH_POOLS], hash = hashed(14695981039346656037u, sketch->numeric);
     uint32_t count = 0;
-    bool is_batched = false, is_chunked = false, is_drafted = false;
+    bool is_batched = false, is_chunked = false, is_drafted = false, is_offloaded = false;
     for (uint32_t p = 0; p < sketch->pool_count; p++) {
         const gsrt__sketch_pool *pool = &sketch->pools[p];
         uint64_t key = pool_key(s, pool);
         uint32_t at = 0;
         is_batched = is_batched || pool->batch_max > 1;
         is_drafted = is_drafted || pool->draft_tokens > 0;
+        is_offloaded = is_offloaded || pool->kv_offload > 0;
         is_chunked = is_chunked || ((pool->phases & GSRT_PHASE_PREFILL) != 0 && pool->prefill_tokens < s->context_max);
         while (at < count && keys[at] < key)
             at++;
@@ -146,7 +151,7 @@ static uint64_t verdict_key(const gsrt__search *s, const gsrt__sketch *sketch)
     }
     for (uint32_t i = 0; i < count; i++)
         hash = hashed(hash, keys[i]);
-    return hashed(hashed(hashed(hash, is_batched), is_chunked), is_drafted);
+    return hashed(hashed(hashed(hashed(hash, is_batched), is_chunked), is_drafted), is_offloaded);
 }
 
 static void fail_of(gsrt__judgement *j, const gsrt__verdict_memory *v)
@@ -198,8 +203,9 @@ static void check_contract(gsrt__search *s, const gsrt__sketch *sketch, const gs
 /* ---- what is predicted ---- */
 
 /* Memory part by memory part: what the fullest instance of each holds. A part that several engines share holds the sum
- * of all that reach it. */
-static double shared_by(gsrt__search *s, const gsrt_deployment *d, const gsrt_cost *cost, uint32_t memory)
+ * of all that reach it, KV that was offloaded to it included. */
+static double shared_by(gsrt__search *s, const gsrt__sketch *sketch, const gsrt_deployment *d, const gsrt_cost *cost,
+                        uint32_t memory)
 {
     const gsrt_part *part = &s->fleet.parts[memory];
     double *held = NULL;
@@ -212,14 +218,16 @@ static double shared_by(gsrt__search *s, const gsrt_deployment *d, const gsrt_co
         const gsrt_cost_memory *m = &cost->memories[e];
         const gsrt_deployment_pool *pool = &d->pools[m->pool];
         const gsrt_deployment_members *members = &pool->stages[m->stage].members[m->member];
-        uint32_t link = GSRT_FLEET_NONE;
-        for (uint32_t l = 0; l < s->fleet.link_count && link == GSRT_FLEET_NONE; l++)
+        const gsrt__engine_class *class = gsrt__class_at(s, sketch, m);
+        bool is_own = class->memory == memory, is_far = gsrt__is_offloaded_to(m, memory);
+        uint32_t link = is_far ? class->far_link : GSRT_FLEET_NONE;
+        for (uint32_t l = 0; l < s->fleet.link_count && link == GSRT_FLEET_NONE && is_own; l++)
             if (s->fleet.links[l].kind == GSRT_LINK_MEMORY && s->fleet.links[l].from == members->part &&
                 s->fleet.links[l].to == memory)
                 link = l;
         if (link == GSRT_FLEET_NONE)
             continue;
-        double bytes = m->weights.value + m->state.value + m->buffers.value;
+        double bytes = is_far ? m->offloaded.value : m->weights.value + m->state.value + m->buffers.value;
         for (uint64_t r = 0; r < pool->replica_count; r++)
             for (uint32_t i = 0; i < members->instance_count; i++) {
                 uint64_t first;
@@ -233,13 +241,50 @@ static double shared_by(gsrt__search *s, const gsrt_deployment *d, const gsrt_co
     return most;
 }
 
-static bool is_shared(const gsrt__search *s, uint32_t memory)
+static bool is_shared(const gsrt__search *s, const gsrt_cost *cost, uint32_t memory)
 {
     uint64_t engines = 0;
+    for (uint32_t e = 0; e < cost->memory_count; e++)
+        if (gsrt__is_offloaded_to(&cost->memories[e], memory))
+            return true;
     for (uint32_t c = 0; c < s->class_count; c++)
         if (s->classes[c].memory == memory)
             engines += s->classes[c].total;
     return engines > s->fleet.parts[memory].total;
+}
+
+/* Whether a memory holds what its fullest instance must; at: the entry that says where. */
+static void check_held(const gsrt__search *s, uint32_t memory, double most, const gsrt_cost_memory *at,
+                       gsrt__judgement *j)
+{
+    const gsrt_part *part = &s->fleet.parts[memory];
+    double fullness = most / part->capacity.lo;
+    j->fullness = fullness > j->fullness ? fullness : j->fullness;
+    if (most <= part->capacity.lo)
+        return;
+    if (j->failure_count == 0) {
+        j->pool = at->pool;
+        j->stage = at->stage;
+        j->member = at->member;
+    }
+    fail(j, GSRT_REASON_MEMORY, part->name, most, part->capacity.lo, (gsrt_dimension){.byte = 1}, most);
+}
+
+/* Second tiers that are no engine's own memory here. */
+static void check_tiers(gsrt__search *s, const gsrt__sketch *sketch, const gsrt_deployment *d, const gsrt_cost *cost,
+                        gsrt__judgement *j)
+{
+    for (uint32_t memory = 0; memory < s->fleet.part_count; memory++) {
+        double most;
+        const gsrt_cost_memory *at = gsrt__tier_entry(s, sketch, cost, memory, &most);
+        if (at == NULL)
+            continue;
+        double sum = shared_by(s, sketch, d, cost, memory);
+        if (s->fleet.parts[memory].capacity.is_known)
+            check_held(s, memory, sum > most ? sum : most, at, j);
+        else
+            fail_at(j, GSRT_REASON_UNKNOWN, "the capacity of its second memory tier", at->pool, at->stage, at->member);
+    }
 }
 
 static void check_memory(gsrt__search *s, const gsrt__sketch *sketch, const gsrt_deployment *d, const gsrt_cost *cost,
@@ -269,22 +314,13 @@ static void check_memory(gsrt__search *s, const gsrt__sketch *sketch, const gsrt
             fail_at(j, GSRT_REASON_UNKNOWN, "the capacity of its memory", at->pool, at->stage, at->member);
             continue;
         }
-        const gsrt_part *memory = &s->fleet.parts[class->memory];
-        if (is_shared(s, class->memory)) {
-            double sum = shared_by(s, d, cost, class->memory);
+        if (is_shared(s, cost, class->memory)) {
+            double sum = shared_by(s, sketch, d, cost, class->memory);
             most = sum > most ? sum : most;
         }
-        double fullness = most / memory->capacity.lo;
-        j->fullness = fullness > j->fullness ? fullness : j->fullness;
-        if (most <= memory->capacity.lo)
-            continue;
-        if (j->failure_count == 0) {
-            j->pool = at->pool;
-            j->stage = at->stage;
-            j->member = at->member;
-        }
-        fail(j, GSRT_REASON_MEMORY, memory->name, most, memory->capacity.lo, (gsrt_dimension){.byte = 1}, most);
+        check_held(s, class->memory, most, at, j);
     }
+    check_tiers(s, sketch, d, cost, j);
 }
 
 /* Watts of all engines used in the fullest instance of a place; negative: some engine's power is not known. */
@@ -352,6 +388,8 @@ static const char *unknown_because(const gsrt__search *s, const gsrt__sketch *sk
                 uint32_t class = sketch->pools[p].stages[i].members[m].class;
                 if (!s->fleet.parts[s->classes[class].part].launch_overhead.is_known)
                     return "launch_overhead";
+                if (sketch->pools[p].kv_offload > 0 && !s->fleet.parts[s->classes[class].far].bandwidth.is_known)
+                    return "the bandwidth of a second memory tier that several share";
             }
     return gsrt_measure_word(s->problem->objective.measure);
 }

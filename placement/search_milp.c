@@ -133,6 +133,7 @@ static bool judge(gsrt__search *s, uint32_t numeric, const instance *in, const u
     pool->prefill_tokens = gsrt__first_chunk(s);
     pool->power_cap_w = 0;
     pool->draft_tokens = 0;
+    pool->kv_offload = 0;
     pool->stage_count = 0;
     for (uint32_t i = 0; i < in->count; i++) {
         if (layers[i] == 0)

@@ -109,6 +109,7 @@ static bool try_groups(gsrt__search *s, uint32_t numeric, const gsrt__sketch_sta
     pool->prefill_tokens = gsrt__first_chunk(s);
     pool->power_cap_w = 0;
     pool->draft_tokens = 0;
+    pool->kv_offload = 0;
     pool->stage_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (last[i] == last[i + 1])

@@ -157,6 +157,7 @@ static void probe(const gsrt__search *s, uint32_t numeric, uint32_t class, gsrt_
     pool->prefill_tokens = (variant & 2) != 0 ? s->context_max : 1;
     pool->power_cap_w = 0;
     pool->draft_tokens = 0;
+    pool->kv_offload = 0;
     pool->stage_count = 1;
     pool->stages[0] = (gsrt__sketch_stage){.members = {{class, width, 1}},
                                            .member_count = 1,

@@ -138,7 +138,7 @@ bool gsrt__consider_smaller(gsrt__search *s, gsrt__sketch *sketch, gsrt__judgeme
             is_smaller = is_smaller || next >= GSRT__CHUNK_MIN;
             sketch->pools[p].prefill_tokens = next >= GSRT__CHUNK_MIN ? next : sketch->pools[p].prefill_tokens;
         }
-        if (!is_smaller)
+        if (!is_smaller && !gsrt__offload_more(s, sketch))
             break;
         goes_on = gsrt__consider(s, sketch, out);
     }
@@ -167,6 +167,7 @@ bool gsrt__shape_pool(gsrt__search *s, uint32_t numeric, const gsrt__shape *shap
     out->prefill_tokens = gsrt__first_chunk(s);
     out->power_cap_w = 0;
     out->draft_tokens = 0;
+    out->kv_offload = 0;
     out->stage_count = 0;
     for (uint32_t i = 0; i < shape->stage_count; i++) {
         if (last[i] == last[i + 1])

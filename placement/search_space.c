@@ -187,6 +187,7 @@ gsrt_status gsrt__classes_find(gsrt__search *s)
             continue;
         gsrt__engine_class *class = &s->classes[s->class_count++];
         *class = (gsrt__engine_class){.part = p,
+                                      .far = GSRT_FLEET_NONE,
                                       .total = part->total,
                                       .price = known_or(&part->price, -1),
                                       .power_max = known_or(&part->power_max, -1)};
@@ -463,6 +464,7 @@ static gsrt_status pool_deploy(const gsrt__search *s, const gsrt__sketch_pool *p
     out->prefill_tokens = pool->prefill_tokens;
     out->power_cap_w = pool->power_cap_w;
     out->draft_tokens = pool->draft_tokens;
+    out->kv_offload = pool->kv_offload;
     for (uint32_t i = 0; status == GSRT_OK && i < pool->stage_count; i++) {
         const gsrt__sketch_stage *stage = &pool->stages[i];
         out->stages[i].layer_first = stage->layer_first;

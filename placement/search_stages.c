@@ -164,7 +164,7 @@ static double at_turn(const gsrt__ways *x, const table *t, double r, double turn
                       const double *weight, double *out)
 {
     for (uint32_t c = 0; c < x->s->class_count; c++) {
-        double most = x->is_usable[c] ? most_of(t, c, x->s->classes[c].capacity, r, turn) : 0;
+        double most = x->is_usable[c] ? most_of(t, c, gsrt__memory_most(x->s, c), r, turn) : 0;
         out[c] = most > least[c] ? most : least[c];
     }
     return together(x, out, weight);

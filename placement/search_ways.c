@@ -58,7 +58,7 @@ static void find_batches(gsrt__ways *x)
     double largest = (x->s->is_small ? GSRT__BATCH_SMALL_MAX : GSRT__BATCH_MAX) * gsrt__rows_most(x->s);
     double most = 1, at = 1, state_bytes = fmax(1, x->state_bytes) / gsrt__rows_most(x->s);
     for (uint32_t c = 0; c < x->s->class_count; c++)
-        most = fmax(most, x->s->classes[c].capacity * (double)x->s->classes[c].total / state_bytes);
+        most = fmax(most, gsrt__memory_most(x->s, c) * (double)x->s->classes[c].total / state_bytes);
     while (at < most && at < largest) {
         /* 1.15 to the power of them is more than GSRT__BATCH_MAX, drafts and all */
         assert(x->batch_count < GSRT__BATCHES_MAX - 1);

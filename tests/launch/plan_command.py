@@ -31,6 +31,19 @@ links:
   - {from: mesh, to: spine, kind: network, both: true, bandwidth: "50 GB/s", latency: "3 us"}
 """
 
+HOSTED = """
+gsrt_fleet: 1
+name: hosted
+source: "declared: the test"
+places:
+  - {name: node, kind: node}
+parts:
+  - {name: gpu, kind: engine, in: node, software: {gsrt-canonical: "1"}, rates: {matmul: {f32: "50 TFLOPS"}, attention: {f32: "50 TFLOPS"}, vector: {f32: "50 TFLOPS"}}, memory: [{tier: hbm, capacity: "550 MB", bandwidth: "2 TB/s"}], launch_overhead: "3 us", power_idle: "50 W", power_max: "400 W", price: "2 $/h"}
+  - {name: dram, kind: memory, tier: ddr, in: node, capacity: "256 GB", bandwidth: "300 GB/s"}
+links:
+  - {from: gpu, to: dram, kind: pcie, both: true, bandwidth: "64 GB/s [40, 64]", latency: "1 us"}
+"""
+
 checked = 0
 
 
@@ -189,6 +202,21 @@ with tempfile.TemporaryDirectory() as work:
     if not {"one of 2 rack", "mesh"} & {f["without"] for f in plan["fallbacks"]}:
         fail("no fallback for a rack:", [f["without"] for f in plan["fallbacks"]])
     run("plan", big, "--rehearse", "2", "-o", os.path.join(work, "none"), code=2, says=["on the ranks of a run"])
+    # KV where there is room: a memory that weights nearly fill, and that of the host
+    write(work, "host-fleet.yaml", HOSTED)
+    host = scenario(work, "host", "synthetic: {layers: 12, dim: 1024, heads: 8, ffn: 4096, vocab: 32000}", fleet="inventory: host-fleet.yaml")
+    run("plan", host, code=3, says=["no plan is feasible"])
+    demand = "demand={prompt_tokens: 512, output_tokens: 128, concurrency: 16, kv_offload: true}"
+    plan = json.loads(run("plan", "--json", host, "--set", demand))
+    is_valid(plan, "host")
+    if not plan["choice"]["pools"][0]["kv_offload"] > 0 or " in dram" not in plan["choice"]["words"]:
+        fail("no KV in the host's memory:", plan["choice"]["words"])
+    if plan["memory"][0]["offloaded"]["to"] != "dram" or plan["executable"]:
+        fail("KV in the host's memory is not told:", plan["memory"], plan["missing"])
+    if "kv:offload" not in {proof["transformation"] for proof in plan["proofs"]}:
+        fail("nothing proves that KV may lie elsewhere")
+    run("plan", host, "--set", demand, "-o", os.path.join(work, "hosted"), words=["of the KV in a second memory tier", "offloaded to dram"])
+    run("explain", os.path.join(work, "hosted"), "tpot.p50", words=["gpu->dram"])
     run("plan", scenario(work, "config", workload="config: %s" % CONFIG), code=3, says=["context"])
     run("plan", scenario(work, "config", workload="config: %s" % CONFIG), "--set",
         "demand={prompt_tokens: 64, output_tokens: 32, arrival_per_s: 1}", words=["llama", "choice"])

@@ -218,6 +218,11 @@ static void draft(gsrt_deployment *d, const gsrt_workload *w, const gsrt_fleet *
     (void)w, (void)fleet;
     d->pools[0].draft_tokens = 4;
 }
+static void offload(gsrt_deployment *d, const gsrt_workload *w, const gsrt_fleet *fleet)
+{
+    (void)w, (void)fleet;
+    d->pools[0].kv_offload = 1;
+}
 static void overlap(gsrt_deployment *d, const gsrt_workload *w, const gsrt_fleet *fleet)
 {
     (void)w, (void)fleet;
@@ -272,6 +277,7 @@ START_TEST(every_transformation_has_its_effect_and_reason)
         {batch, "batch", GSRT_EFFECT_EXACT, NULL, NULL},
         {chunks, "prefill:chunks", GSRT_EFFECT_EXACT, NULL, NULL},
         {draft, "draft", GSRT_EFFECT_EXACT, NULL, NULL},
+        {offload, "kv:offload", GSRT_EFFECT_EXACT, NULL, NULL},
         {overlap, "overlap", GSRT_EFFECT_EXACT, NULL, NULL},
         {replicas, "replicas", GSRT_EFFECT_EXACT, NULL, NULL},
     };

@@ -435,6 +435,48 @@ START_TEST(exchanges_by_hand)
 }
 END_TEST
 
+#define HOSTED(DRAM)                                                                                                   \
+    TWO(STATED "  - {name: dram, kind: memory, tier: ddr, in: node, capacity: \"1 kB\"" DRAM "}\n")                    \
+    "  - {from: gpu, to: dram, kind: pcie, both: true, bandwidth: \"0.5 GB/s\", latency: \"1 us\"}\n"
+
+/* A quarter of the KV. Of 16 positions of 16 bytes, 4 of each of two sequences lie there, and as many have room twice
+ * where they are read. A decode step reads a quarter of 336 bytes and writes a quarter of 32, a prompt's chunk of 4
+ * reads a quarter of the two positions before it, and writes one; each way takes 1 us, and 0.8 of 0.5 GB/s. With
+ * another replica the memory's 0.6 GB/s are shared, and it is a quarter full. */
+START_TEST(offloaded_kv_by_hand)
+{
+    for (uint32_t replicas = 1; replicas <= 2; replicas++) {
+        world w = world_of(HOSTED(", bandwidth: \"0.6 GB/s\""), 1, GSRT_ALGORITHM_NONE);
+        double bandwidth = replicas == 1 ? 0.4e9 : 0.24e9;
+        gsrt_cost near = predict(&w, NULL);
+        w.deployment->pools[0].kv_offload = 1;
+        w.deployment->pools[0].replica_count = replicas;
+        w.deployment->pools[0].stages[0].members[0].block_stride = 1;
+        gsrt_cost cost = predict(&w, NULL);
+        double moved = 2e-6 + 92 / bandwidth, chunk = 2e-6 + 24 / bandwidth;
+        ck_assert(fabs(cost.decode_step.value - near.decode_step.value - moved) < 1e-15);
+        ck_assert(fabs(cost.prefill_step.value - near.prefill_step.value - chunk) < 1e-15);
+        ck_assert(is_near(cost.transfer_share.value * cost.decode_step.value, moved));
+        ck_assert_double_eq(cost.memories[0].state.value, 2 * 12 * 16);
+        ck_assert_double_eq(cost.memories[0].offloaded.value, 2 * 4 * 16);
+        ck_assert_double_eq(cost.memories[0].buffers.value, near.memories[0].buffers.value + 2 * 2 * 4 * 16);
+        ck_assert_str_eq(w.fleet->parts[cost.memories[0].far].name, "dram");
+        ck_assert(is_near(cost.values[GSRT_MEASURE_MEMORY][0].value, 0.128 * replicas));
+        gsrt_cost_fini(&near);
+        gsrt_cost_fini(&cost);
+        world_end(&w);
+        /* nobody says what two may read of it at once */
+        w = world_of(HOSTED(""), 1, GSRT_ALGORITHM_NONE);
+        w.deployment->pools[0].kv_offload = GSRT_KV_OFFLOAD_PARTS;
+        w.deployment->pools[0].replica_count = replicas;
+        cost = predict(&w, NULL);
+        ck_assert_int_eq(cost.decode_step.is_known, replicas == 1);
+        gsrt_cost_fini(&cost);
+        world_end(&w);
+    }
+}
+END_TEST
+
 START_TEST(what_nobody_stated_is_unknown)
 {
     world w = world_of(TWO(""), 1, GSRT_ALGORITHM_NONE);
@@ -759,6 +801,7 @@ int main(void)
                             an_interval_by_hand,
                             what_libraries_add,
                             exchanges_by_hand,
+                            offloaded_kv_by_hand,
                             what_nobody_stated_is_unknown,
                             the_derivation_is_the_prediction,
                             influences_are_ordered,

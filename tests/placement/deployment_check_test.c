@@ -39,6 +39,34 @@ START_TEST(needs_what_was_computed_by_hand)
 }
 END_TEST
 
+/* m5: the fastest of the tiers but its own, filled to the last byte; what is near is less, and the blocks that are
+ * read. */
+START_TEST(offloaded_kv_lies_where_it_was_computed_by_hand)
+{
+    static const struct {
+        const char *memory;
+        double bytes;
+    } full[] = {{"e.hbm", NEEDED_BYTES - STATE_BYTES / 4 + STAGED_BYTES}, {"dram", FAR_BYTES}};
+    for (int i = 0; i < 2; i++) {
+        site s;
+        gsrt_violations found;
+        site_make(&s);
+        offload(&s);
+        ck_assert_int_eq(gsrt_deployment_check(&s.problem, s.deployment, &s.cost, &found), GSRT_OK);
+        ck_assert_uint_eq(found.count, 0);
+        gsrt_violations_fini(&found);
+        part_of(&s, full[i].memory)->capacity.lo -= 1;
+        ck_assert_int_eq(gsrt_deployment_check(&s.problem, s.deployment, NULL, &found), GSRT_OK);
+        ck_assert_uint_eq(found.count, 1);
+        ck_assert_str_eq(found.items[0].reason, GSRT_REASON_MEMORY);
+        ck_assert_str_eq(s.fleet->parts[found.items[0].index].name, full[i].memory);
+        ck_assert_double_eq(found.items[0].needed.value, full[i].bytes);
+        gsrt_violations_fini(&found);
+        site_end(&s);
+    }
+}
+END_TEST
+
 /* What a ring may do once it was measured, and not a moment before. */
 START_TEST(evidence_must_be_of_just_this)
 {
@@ -145,10 +173,8 @@ END_TEST
 int main(void)
 {
     const TTest *tests[] = {
-        a_right_one_is_right,
-        needs_what_was_computed_by_hand,
-        evidence_must_be_of_just_this,
-        what_is_shared_is_held_by_each,
+        a_right_one_is_right,          needs_what_was_computed_by_hand, offloaded_kv_lies_where_it_was_computed_by_hand,
+        evidence_must_be_of_just_this, what_is_shared_is_held_by_each,
     };
     return unit_run("deployment_check", tests, sizeof tests / sizeof tests[0]);
 }

@@ -16,6 +16,11 @@
  * 4194304 buffers: 64 rows * (4 * 512 + 2 * 1024 + 2 * 512 + 2 * 512) + 4 rows * 1000 logits, of 4 B = 1588864 */
 enum { NEEDED_BYTES = 4726784 + 514048 + 4194304 + 1588864, STATE_BYTES = 4194304 };
 
+/* With a quarter of the KV in the second tier, m2 and m5: 64 of the 256 positions of both layers lie there, of all four
+ * engines of a node: 4 * 4194304 / 4. Those who hold it near keep room for two blocks of 64 positions of one layer:
+ * 2 * 64 * 2 KV heads * 128 * 4 B * 4 sequences. */
+enum { FAR_BYTES = 4194304, STAGED_BYTES = 524288 };
+
 static const char site_inventory[] =
     "gsrt_fleet: 1\n"
     "name: planted\n"
@@ -29,10 +34,14 @@ static const char site_inventory[] =
     "  - {name: e, kind: engine, in: node, count: 4, power_max: \"400 W\", software: {gsrt-canonical: \"1\"},"
     " rates: {matmul: {f32: \"10 TFLOPS\", bf16: \"40 TFLOPS\"}, vector: {f32: \"5 TFLOPS\"}},"
     " memory: [{tier: hbm, capacity: \"11024000 B\", bandwidth: \"1 TB/s\"}]}\n"
+    "  - {name: dram, kind: memory, tier: ddr, in: node, capacity: \"4194304 B\", bandwidth: \"80 GB/s\"}\n"
+    "  - {name: cxl, kind: memory, tier: cxl, in: node, capacity: \"1 GB\"}\n"
     "  - {name: mesh, kind: fabric, in: node}\n"
     "  - {name: nic, kind: nic, in: node}\n"
     "  - {name: leaf, kind: switch, in: rack}\n"
     "links:\n"
+    "  - {name: host, from: e, to: dram, kind: pcie, both: true, bandwidth: \"50 GB/s\", latency: \"1 us\"}\n"
+    "  - {name: slow, from: e, to: cxl, kind: pcie, both: true, bandwidth: \"20 GB/s\", latency: \"1 us\"}\n"
     "  - {name: up, from: e, to: mesh, kind: coherent, both: true, bandwidth: \"100 GB/s\", latency: \"1 us\"}\n"
     "  - {name: out, from: e, to: nic, kind: pcie, both: true, bandwidth: \"50 GB/s\", latency: \"2 us\"}\n"
     "  - {name: far, from: nic, to: leaf, kind: network, both: true, bandwidth: \"50 GB/s\", latency: \"3 us\"}\n";
@@ -107,6 +116,14 @@ static inline gsrt_deployment *made_deployment(const gsrt_workload *workload, ui
                                                       .share = 1};
     }
     return d;
+}
+
+/* A quarter of the KV in the second tier, which just holds it, as does the first what is left. */
+static inline void offload(const site *s)
+{
+    gsrt_quantity *capacity = &part_of(s, "e.hbm")->capacity;
+    capacity->value = capacity->lo = capacity->hi = NEEDED_BYTES - STATE_BYTES / 4 + STAGED_BYTES;
+    pool_of(s)->kv_offload = 1;
 }
 
 static inline gsrt_quantity known(double value, gsrt_measure measure)

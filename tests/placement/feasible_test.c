@@ -19,11 +19,13 @@ enum { TRIPLES = 60 };
 enum { TRIPLES = 600 };
 #endif
 
+enum { TRIPLES_TO_TELL = 600 };
 enum { BUDGET = 100, BUDGET_EXHAUSTIVE = 2000, EXHAUSTIVE_ENGINES = 8, RIVALS = 8 };
 
 /* What is counted over all problems. */
 typedef struct tally {
     uint64_t problems, feasible, plans, rivals, confirmed, changes, exhausted;
+    uint64_t offloaded_plans, offloaded_rivals, offloaded_changes; /* of them, with KV in a second memory tier */
     uint64_t reasons[32];
     const char *words[32];
 } tally;
@@ -142,6 +144,16 @@ static const char *first_of(const gsrt_violations *found, char room[512])
     return room;
 }
 
+/* ---- what is counted ---- */
+
+static uint64_t is_offloaded(const gsrt_deployment *deployment)
+{
+    bool is_any = false;
+    for (uint32_t p = 0; p < deployment->pool_count; p++)
+        is_any = is_any || deployment->pools[p].kv_offload > 0;
+    return is_any ? 1 : 0;
+}
+
 /* ---- smallest changes ---- */
 
 /* Set the right side of what was violated; the former value is returned. */
@@ -201,6 +213,7 @@ static void check_change(game *g, const gsrt_rival *rival, const gsrt_violation 
         FAIL(g, "'%s': less than the smallest change admits, %.17g instead of %.17g", v->constraint, to, from);
     gsrt_violations_fini(&found);
     g->tally->changes++;
+    g->tally->offloaded_changes += is_offloaded(rival->deployment);
 }
 
 /* ---- rivals ---- */
@@ -250,6 +263,7 @@ static void check_rival(game *g, const gsrt_search_result *result, const gsrt_ri
             check_change(g, rival, v);
     }
     g->tally->confirmed++;
+    g->tally->offloaded_rivals += is_offloaded(rival->deployment);
     gsrt_violations_fini(&found);
 }
 
@@ -273,6 +287,7 @@ static void check_plan(game *g, const gsrt_search_result *result)
                                                       : value < result->bound * (1 - 1e-9))
         FAIL(g, "the plan, %.17g, is better than the bound, %.17g", value, result->bound);
     g->tally->plans++;
+    g->tally->offloaded_plans += is_offloaded(result->best);
 }
 
 /* Few enough to go through. */
@@ -348,9 +363,16 @@ START_TEST(every_plan_is_feasible_and_every_rejection_true)
     printf("%llu problems, %llu feasible, %llu gone through: %llu plans, %llu rejections, %llu of them with a change\n",
            (unsigned long long)all.problems, (unsigned long long)all.feasible, (unsigned long long)all.exhausted,
            (unsigned long long)all.plans, (unsigned long long)all.rivals, (unsigned long long)all.changes);
+    printf("with KV in a second tier: %llu plans, %llu rejections, %llu of them with a change\n",
+           (unsigned long long)all.offloaded_plans, (unsigned long long)all.offloaded_rivals,
+           (unsigned long long)all.offloaded_changes);
     for (int i = 0; all.words[i] != NULL; i++)
         printf("  %s %llu\n", all.words[i], (unsigned long long)all.reasons[i]);
     ck_assert_uint_eq(all.confirmed, all.rivals);
+    if (count >= TRIPLES_TO_TELL) {
+        ck_assert_uint_gt(all.offloaded_plans, 0);
+        ck_assert_uint_gt(all.offloaded_changes, 0);
+    }
     if (count >= 1000) {
         ck_assert_uint_ge(10 * all.feasible, 3 * all.problems);
         ck_assert_uint_ge(10 * (all.problems - all.feasible), 3 * all.problems);

@@ -111,6 +111,51 @@ PLANT(the_memory_bandwidth_has_expired)
     link_of(s, "e.hbm", "e")->bandwidth.valid_until_day = 1;
 }
 
+PLANT(a_second_tier_is_too_full_by_one)
+{
+    offload(s), part_of(s, "dram")->capacity.lo = FAR_BYTES - 1;
+}
+PLANT(blocks_of_offloaded_kv_were_forgotten)
+{
+    offload(s), part_of(s, "e.hbm")->capacity.lo -= STAGED_BYTES;
+}
+PLANT(the_second_tier_has_no_capacity)
+{
+    offload(s), part_of(s, "dram")->capacity = (gsrt_quantity){0};
+}
+PLANT(no_second_tier_is_reached)
+{
+    offload(s);
+    link_of(s, "dram", "e")->bandwidth.valid_until_day = 1;
+    link_of(s, "e", "cxl")->latency = (gsrt_quantity){0};
+}
+PLANT(a_second_tier_over_the_network)
+{
+    no_second_tier_is_reached(s);
+    link_of(s, "e", "cxl")->kind = GSRT_LINK_NETWORK;
+    link_of(s, "e", "cxl")->latency = link_of(s, "cxl", "e")->latency;
+}
+PLANT(more_than_all_kv_is_offloaded)
+{
+    offload(s), pool_of(s)->kv_offload = GSRT_KV_OFFLOAD_PARTS + 1, part_of(s, "dram")->capacity.lo *= 5;
+}
+PLANT(an_untrusted_second_tier)
+{
+    offload(s), part_of(s, "dram")->trust = GSRT_TRUST_TENANT;
+}
+PLANT(an_untrusted_way_to_the_second_tier)
+{
+    offload(s), link_of(s, "e", "dram")->trust = GSRT_TRUST_TENANT;
+}
+PLANT(the_author_forbids_a_second_tier)
+{
+    offload(s), s->workload->regions[3].legal &= ~(uint32_t)GSRT_LEGAL_OFFLOAD_STATE;
+}
+PLANT(the_runtime_lacks_a_second_tier)
+{
+    offload(s), s->problem.is_for_execution = true, pool_of(s)->replica_count = 1;
+}
+
 static gsrt_quantity *rate_of(site *s, gsrt_rate_class class, gsrt_format format)
 {
     return (gsrt_quantity *)&part_of(s, "e")->rates[(size_t) class * GSRT_FORMAT_COUNT + format];
@@ -313,6 +358,16 @@ static const struct {
     BUG(the_capacity_has_expired, UNKNOWN),
     BUG(the_capacity_is_not_valid_yet, UNKNOWN),
     BUG(the_memory_bandwidth_has_expired, UNKNOWN),
+    BUG(a_second_tier_is_too_full_by_one, MEMORY),
+    BUG(blocks_of_offloaded_kv_were_forgotten, MEMORY),
+    BUG(the_second_tier_has_no_capacity, UNKNOWN),
+    BUG(no_second_tier_is_reached, UNREACHABLE),
+    BUG(a_second_tier_over_the_network, UNREACHABLE),
+    BUG(more_than_all_kv_is_offloaded, DIVISIBILITY),
+    BUG(an_untrusted_second_tier, POLICY),
+    BUG(an_untrusted_way_to_the_second_tier, POLICY),
+    BUG(the_author_forbids_a_second_tier, LEGAL),
+    BUG(the_runtime_lacks_a_second_tier, NOT_EXECUTABLE),
     BUG(no_rate_of_products, CAPABILITY),
     BUG(no_rate_of_vectors, CAPABILITY),
     BUG(an_expired_rate, CAPABILITY),

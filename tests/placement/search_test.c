@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "placement/deployment_executable.h"
 #include "placement/workload_text.h"
 #include "tests/placement/fleets.h"
 
@@ -387,6 +388,85 @@ START_TEST(drafts_are_a_choice)
 }
 END_TEST
 
+/* The memory of its host, which an engine reaches over a coherent link. */
+#define HOST_PART                                                                                                      \
+    "  - {name: dram, kind: memory, tier: lpddr, in: node, capacity: \"480 GB\", bandwidth: \"500 GB/s\"}\n"
+#define HOST_LINK "  - {from: big, to: dram, kind: memory, both: true, bandwidth: \"450 GB/s\", latency: \"1 us\"}\n"
+
+static bool rests_on(const made *m, const gsrt_deployment *deployment, const char *name)
+{
+    gsrt_derivation why;
+    gsrt_cost cost;
+    const gsrt_cost_question question = {
+        .workload = m->workload, .fleet = m->fleet, .deployment = deployment, .demand = &m->problem.demand};
+    bool is_there = false;
+    gsrt_derivation_init(&why);
+    ck_assert_int_eq(gsrt_cost_predict(&question, &why, &cost), GSRT_OK);
+    for (uint32_t i = 0; i < why.count; i++)
+        is_there = is_there || strstr(why.nodes[i].name, name) != NULL;
+    gsrt_cost_fini(&cost);
+    gsrt_derivation_fini(&why);
+    return is_there;
+}
+
+static made hosted_problem(const char *inventory)
+{
+    made m = problem_of(inventory, 12, GSRT_MEASURE_THROUGHPUT, GSRT_PERCENTILE_50);
+    for (uint32_t r = 0; r < m.workload->region_count; r++)
+        m.workload->regions[r].legal |= m.workload->regions[r].layer == GSRT_NO_INDEX ? 0 : GSRT_LEGAL_OFFLOAD_STATE;
+    return m;
+}
+
+/* Weights fill the memory but for a few sequences: where KV may lie in the memory of the host, there is a plan at all,
+ * or more of them run at once. Where there is room for all, or nobody may run it, nothing changes. */
+START_TEST(kv_goes_where_there_is_room)
+{
+#define HOSTED(capacity)                                                                                               \
+    FLEET(ENGINE("big", "1", "60", "2000", capacity, "3") HOST_PART, LINK("big", "50", "2 us") HOST_LINK)
+    static const struct {
+        const char *inventory;
+        bool has_plan, is_used;
+    } cases[] = {{HOSTED("0.312"), false, true}, {HOSTED("0.34"), true, true}, {HOSTED("60"), true, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        made m = hosted_problem(cases[i].inventory);
+        m.problem.demand.concurrency = 16;
+        gsrt_diag missing = {0};
+        gsrt_search_result *without = searched(&m, "dp", 3000);
+        m.problem.demand.kv_offload = true;
+        gsrt_search_result *with = searched(&m, "dp", 3000);
+        ck_assert(with->best != NULL && (without->best != NULL) == cases[i].has_plan);
+        ck_assert(with->best->pools[0].kv_offload <= GSRT_KV_OFFLOAD_PARTS);
+        ck_assert_int_eq(with->best->pools[0].kv_offload > 0, cases[i].is_used);
+        ck_assert_int_eq(rests_on(&m, with->best, "offloaded KV that is read"), cases[i].is_used);
+        ck_assert(with->bound >= with->objective.value);
+        if (cases[i].has_plan && cases[i].is_used) {
+            printf("KV %u/4 in the host's memory: %g tok/s, and %g without\n", with->best->pools[0].kv_offload,
+                   with->objective.value, without->objective.value);
+            ck_assert(with->objective.value > 1.2 * without->objective.value);
+        }
+        if (!cases[i].is_used)
+            ck_assert(with->objective.value == without->objective.value &&
+                      with->best->pools[0].batch_max == without->best->pools[0].batch_max);
+        if (cases[i].is_used) {
+            gsrt_deployment *alone = gsrt_deployment_copy(with->best);
+            alone->pools[0].replica_count = 1;
+            for (uint32_t s = 0; s < alone->pools[0].stage_count; s++)
+                alone->pools[0].stages[s].overlaps = false;
+            ck_assert_int_eq(gsrt_deployment_executable(alone, m.workload, &missing), GSRT_EUNSUPPORTED);
+            ck_assert_ptr_nonnull(strstr(missing.text, "second memory tier"));
+            (void)gsrt_deployment_free(alone);
+        }
+        m.problem.is_for_execution = true;
+        gsrt_search_result *run = searched(&m, "dp", 3000);
+        ck_assert(run->best == NULL || run->best->pools[0].kv_offload == 0);
+        (void)gsrt_search_result_free(run);
+        (void)gsrt_search_result_free(with);
+        (void)gsrt_search_result_free(without);
+        problem_fini(&m);
+    }
+}
+END_TEST
+
 START_TEST(what_does_not_exist_is_refused)
 {
     made m = problem_of(FLEET(ENGINE("big", "8", "60", "2000", "2", "3"), LINK("big", "50", "2 us")), 3,
@@ -407,6 +487,6 @@ int main(void)
     const TTest *tests[] = {policies_come_near_the_optimum, objectives_make_different_plans,
                             names_of_makers_do_not_matter,  the_fastest_engine_is_left_out,
                             no_plan_passes_the_bound,       drafts_are_a_choice,
-                            what_does_not_exist_is_refused};
+                            kv_goes_where_there_is_room,    what_does_not_exist_is_refused};
     return unit_run("search", tests, sizeof tests / sizeof tests[0]);
 }

@@ -25,12 +25,19 @@ static void shrink_memories(triple *t)
     }
 }
 
-/* The memory that only this engine reads ("e0.hbm"); GSRT_FLEET_NONE: it shares one. */
-static uint32_t own_memory(const gsrt_fleet *fleet, uint32_t engine)
+/* The memory that only this engine reads ("e0.hbm"); GSRT_FLEET_NONE: it shares one, or nobody says how fast its own is
+ * and it uses the host's. */
+static uint32_t own_memory(const triple *t, uint32_t engine)
 {
     char name[GSRT_FLEET_NAME_BYTES_MAX + 8];
-    (void)snprintf(name, sizeof name, "%s.hbm", fleet->parts[engine].name);
-    return gsrt_fleet_part_named(fleet, name);
+    (void)snprintf(name, sizeof name, "%s.hbm", t->fleet->parts[engine].name);
+    uint32_t own = gsrt_fleet_part_named(t->fleet, name);
+    for (uint32_t i = 0; i < t->fleet->link_count; i++) {
+        const gsrt_link *link = &t->fleet->links[i];
+        if (link->to == engine && link->from == own && !gsrt_quantity_is_valid_on(&link->bandwidth, t->problem.today))
+            return GSRT_FLEET_NONE;
+    }
+    return own;
 }
 
 static void compare_memories(const triple *t, const gsrt_deployment *deployment, const gsrt_violations *found,
@@ -41,7 +48,7 @@ static void compare_memories(const triple *t, const gsrt_deployment *deployment,
     for (uint32_t i = 0; i < cost->memory_count; i++) {
         const gsrt_cost_memory *m = &cost->memories[i];
         uint32_t engine = deployment->pools[m->pool].stages[m->stage].members[m->member].part;
-        uint32_t memory = own_memory(t->fleet, engine);
+        uint32_t memory = own_memory(t, engine);
         double bytes = m->weights.value + m->state.value + m->buffers.value;
         if (memory != GSRT_FLEET_NONE && memory < 64 && bytes > most[memory])
             most[memory] = bytes;

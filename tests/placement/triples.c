@@ -12,7 +12,7 @@
 enum { TODAY = 20000, SITES_MAX = 2, KINDS_MAX = 3 }; /* 2024-10-04 */
 
 /* Streams of dice: what is drawn in one does not move what is drawn in another. */
-enum { STREAM_MODEL = 1, STREAM_FLEET, STREAM_CONTRACT, STREAM_TASK };
+enum { STREAM_MODEL = 1, STREAM_FLEET, STREAM_CONTRACT, STREAM_TASK, STREAM_TIERS };
 
 /* ---- the workload ---- */
 
@@ -58,6 +58,7 @@ typedef struct inventory {
     bool shares_memory[KINDS_MAX];
     double weight_bytes;
     bool is_spotless; /* nothing is missing, expired or untrusted */
+    bool has_tiers;   /* engines reach memories besides their own */
 } inventory;
 
 static void print(inventory *i, const char *format, ...) GSRT_PRINTF(2, 3);
@@ -172,6 +173,8 @@ static void print_parts(inventory *i)
     for (uint32_t s = 0; s < i->site_count; s++) {
         print(i, "  - {name: ddr%u, kind: memory, tier: ddr, in: node%u", s, s);
         print_quantity(i, "capacity", draw_capacity(i) * 2, "MB");
+        if (i->has_tiers && s == 0)
+            print(i, ", bandwidth: \"200 GB/s\"");
         print(i, "}\n  - {name: mesh%u, kind: fabric, in: node%u", s, s);
         print_quantity(i, "bandwidth", exp2(dice_between(&i->d, 5, 11)), "GB/s");
         print_trust(i);
@@ -179,6 +182,9 @@ static void print_parts(inventory *i)
         print(i, "  - {name: leaf%u, kind: switch, in: rack%u, bandwidth: \"400 GB/s\"", s, s);
         print_trust(i);
         print(i, "}\n");
+        if (i->has_tiers)
+            print(i, "  - {name: cxl%u, kind: memory, tier: cxl, in: node%u, count: 2, capacity: \"%.6g MB\"}\n", s, s,
+                  i->weight_bytes / 2e6);
     }
 }
 
@@ -214,9 +220,28 @@ static void print_links(inventory *i)
         print_link(i, "wan", "leaf", 0, "leaf", 1, dice_between(&i->d, 1, 10), 1000);
 }
 
+/* May KV be offloaded? */
+static bool may_offload(uint64_t seed)
+{
+    return seed % 3 == 0;
+}
+
+/* Ways to the memory of the host, which some engines have for their own, and to two others; slower than to their own.
+ */
+static void print_tiers(inventory *i)
+{
+    for (uint32_t k = 0; k < i->kind_count; k++) {
+        uint32_t s = i->site_of[k];
+        if (!i->shares_memory[k] && dice_chance(&i->d, 80))
+            print_link(i, dice_chance(&i->d, 50) ? "memory" : "pcie", "e", k, "ddr", s, dice_between(&i->d, 8, 30), 1);
+        if (dice_chance(&i->d, 30))
+            print_link(i, "pcie", "e", k, "cxl", s, dice_between(&i->d, 8, 30), 2);
+    }
+}
+
 static void draw_fleet(triple *t, dice d, double weight_bytes)
 {
-    inventory i = {.d = d, .weight_bytes = weight_bytes};
+    inventory i = {.d = d, .weight_bytes = weight_bytes, .has_tiers = may_offload(t->seed)};
     gsrt_buffer_init(&i.text, TRIPLE_INVENTORY_BYTES - 1);
     i.site_count = dice_chance(&i.d, 25) ? 2 : 1;
     i.kind_count = dice_chance(&i.d, 15) ? 3 : 1 + dice_below(&i.d, 2);
@@ -228,6 +253,9 @@ static void draw_fleet(triple *t, dice d, double weight_bytes)
     print_places(&i);
     print_parts(&i);
     print_links(&i);
+    i.d = (dice){.seed = t->seed, .stream = STREAM_TIERS};
+    if (i.has_tiers)
+        print_tiers(&i);
     memcpy(t->inventory, i.text.data, i.text.len);
     t->inventory[i.text.len] = 0;
     gsrt_buffer_fini(&i.text);
@@ -352,6 +380,7 @@ void triple_draw(uint64_t seed, triple *out)
     out->problem.demand.prefills_first = seed % 3 == 0;
     out->problem.demand.gather_steps = seed % 5 == 0 ? 1 + (uint32_t)(seed / 5 % 32) : 0;
     out->problem.demand.draft_tokens = seed % 4 == 0 ? 1 + (uint32_t)(seed / 4 % 4) : 0;
+    out->problem.demand.kv_offload = may_offload(seed);
     draw_rules(&task, out);
     out->problem.is_for_execution = dice_chance(&task, is_executable(out->workload) ? 40 : 2);
     gsrt_arena_init(&out->arena, (size_t)1 << 20);

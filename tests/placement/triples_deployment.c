@@ -76,6 +76,7 @@ static bool draw_pool(drawing *x, uint32_t pool)
     p->prefill_tokens = 1u << dice_below(&x->d, 11);
     p->power_cap_w = dice_chance(&x->d, 20) ? dice_between(&x->d, 50, 500) : 0;
     p->draft_tokens = dice_chance(&x->d, 20) ? dice_below(&x->d, 5) : 0;
+    p->kv_offload = x->t->problem.demand.kv_offload ? dice_below(&x->d, GSRT_KV_OFFLOAD_PARTS + 1) : 0;
     ck_assert_int_eq(gsrt_deployment_add_stages(x->out, pool, stages), GSRT_OK);
     for (uint32_t s = 0; s < stages; s++) {
         p->stages[s].layer_first = layers * s / stages;
