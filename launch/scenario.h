@@ -135,7 +135,8 @@ GSRT_MUST_CHECK gsrt_status gsrt_scenario_read_span(gsrt_span bytes, const char 
                                                     size_t set_count, gsrt_scenario **out, gsrt_diag *diag);
 gsrt_scenario *gsrt_scenario_free(gsrt_scenario *scenario);
 
-/* Are there the ranks that its moves name? GSRT_OK | GSRT_EINFEASIBLE. */
+/* Are there the ranks, the stages and the members that its moves name? Once there is a plan.
+ * GSRT_OK | GSRT_EINFEASIBLE (*diag) | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt_scenario_check_moves(const gsrt_scenario *scenario, uint32_t rank_count,
                                                       gsrt_diag *diag);
 /* Can it be run, not only planned for? GSRT_OK | GSRT_EINPUT. */

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { WHAT_BYTES = 96 };
+
 static gsrt_status read_when(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)
 {
     return gsrt__scenario_read_moment(reader, node, &((gsrt_scenario_move *)object)->when);
@@ -36,33 +38,43 @@ gsrt_status gsrt__scenario_read_moves(gsrt_yaml_reader *reader, const gsrt_yaml_
     return status;
 }
 
-/* `plan`: as the moves before this one have left it. Where the scenario has faults, nobody knows who has which role by
- * then: it is found out when the move is due. */
+/* What is wrong with `move`, and the key at fault; NULL: nothing. `plan`: as the moves before this one have left it.
+ * Where the scenario has faults, nobody knows who has which role by then: it is found out when the move is due. */
+static const char *fault_of(const gsrt_scenario *scenario, const gsrt_scenario_move *move, const gsrt_plan *plan,
+                            char *what, size_t size)
+{
+    uint32_t stage, member;
+    if (move->stage >= plan->stage_count) {
+        (void)snprintf(what, size, "the plan has no stage %" PRIu32 "; the last one is %" PRIu32, move->stage,
+                       plan->stage_count - 1);
+        return "stage";
+    }
+    if (move->member >= plan->stages[move->stage].member_count) {
+        (void)snprintf(what, size, "stage %" PRIu32 " has no member %" PRIu32 "; the last one is %" PRIu32, move->stage,
+                       move->member, plan->stages[move->stage].member_count - 1);
+        return "member";
+    }
+    if (scenario->fault_count == 0 && gsrt_plan_role_of(plan, move->to, &stage, &member)) {
+        (void)snprintf(what, size,
+                       "rank %" PRIu32 " has stage %" PRIu32 " member %" PRIu32 " by then; name a rank without a role",
+                       move->to, stage, member);
+        return "to";
+    }
+    return NULL;
+}
+
 static gsrt_status check_move(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, const gsrt_scenario_move *move,
                               gsrt_plan *plan)
 {
-    char what[96];
-    uint32_t stage, member;
-    if (move->stage >= plan->stage_count) {
-        (void)snprintf(what, sizeof what, "the plan has no stage %" PRIu32 "; the last one is %" PRIu32, move->stage,
-                       plan->stage_count - 1);
-        return gsrt_yaml_refuse_key(reader, node, "stage", "%s", what);
-    }
-    if (move->member >= plan->stages[move->stage].member_count) {
-        (void)snprintf(what, sizeof what, "stage %" PRIu32 " has no member %" PRIu32 "; the last one is %" PRIu32,
-                       move->stage, move->member, plan->stages[move->stage].member_count - 1);
-        return gsrt_yaml_refuse_key(reader, node, "member", "%s", what);
-    }
-    if (gsrt__scenario_of(reader)->fault_count == 0 && gsrt_plan_role_of(plan, move->to, &stage, &member)) {
-        (void)snprintf(what, sizeof what,
-                       "rank %" PRIu32 " has stage %" PRIu32 " member %" PRIu32 " by then; name a rank without a role",
-                       move->to, stage, member);
-        return gsrt_yaml_refuse_key(reader, node, "to", "%s", what);
-    }
+    char what[WHAT_BYTES];
+    const char *key = fault_of(gsrt__scenario_of(reader), move, plan, what, sizeof what);
+    if (key != NULL)
+        return gsrt_yaml_refuse_key(reader, node, key, "%s", what);
     gsrt_plan_move(plan, move->stage, move->member, move->to);
     return GSRT_OK;
 }
 
+/* plan NULL: it is still to be made, and looked at with it (gsrt_scenario_check_moves). */
 static gsrt_status check_list(gsrt_yaml_reader *reader, const gsrt_yaml_node *list, gsrt_plan *plan)
 {
     gsrt_status status = GSRT_OK;
@@ -71,7 +83,7 @@ static gsrt_status check_list(gsrt_yaml_reader *reader, const gsrt_yaml_node *li
         const gsrt_scenario_move *move = &gsrt__scenario_of(reader)->moves[i];
         size_t mark = gsrt_yaml_path_enter(reader, NULL, i);
         status = gsrt__scenario_check_moment(reader, child, &move->when);
-        if (status == GSRT_OK)
+        if (status == GSRT_OK && plan != NULL)
             status = check_move(reader, child, move, plan);
         gsrt_yaml_path_leave(reader, mark);
     }
@@ -81,10 +93,11 @@ static gsrt_status check_list(gsrt_yaml_reader *reader, const gsrt_yaml_node *li
 gsrt_status gsrt__scenario_check_moves(gsrt_yaml_reader *reader, const gsrt_yaml_node *root)
 {
     const gsrt_yaml_node *list = gsrt_yaml_find(root, "moves");
-    gsrt_plan *plan;
-    if (gsrt__scenario_of(reader)->move_count == 0)
+    const gsrt_scenario *scenario = gsrt__scenario_of(reader);
+    gsrt_plan *plan = NULL;
+    if (scenario->move_count == 0)
         return GSRT_OK;
-    gsrt_status status = gsrt_plan_copy(gsrt__scenario_of(reader)->plan, &plan);
+    gsrt_status status = scenario->plan == NULL ? GSRT_OK : gsrt_plan_copy(scenario->plan, &plan);
     if (status != GSRT_OK)
         return status;
     size_t mark = gsrt_yaml_path_enter(reader, "moves", 0);
@@ -94,17 +107,36 @@ gsrt_status gsrt__scenario_check_moves(gsrt_yaml_reader *reader, const gsrt_yaml
     return status;
 }
 
-gsrt_status gsrt_scenario_check_moves(const gsrt_scenario *scenario, uint32_t rank_count, gsrt_diag *diag)
+static gsrt_status check_against(const gsrt_scenario *scenario, uint32_t rank_count, gsrt_plan *plan, gsrt_diag *diag)
 {
     for (uint32_t i = 0; i < scenario->move_count; i++) {
-        char place[32];
-        uint32_t to = scenario->moves[i].to;
+        const gsrt_scenario_move *move = &scenario->moves[i];
+        char place[32], what[WHAT_BYTES];
         (void)snprintf(place, sizeof place, "moves[%" PRIu32 "]", i);
-        if (to >= rank_count)
+        if (move->to >= rank_count)
             return gsrt_diag_set(diag, GSRT_EINFEASIBLE, scenario->file, place,
                                  "names rank %" PRIu32 " and so needs %" PRIu32 " ranks, but there %s %" PRIu32
                                  "; start more ranks (mpirun -n %" PRIu32 ") or name another",
-                                 to, to + 1, rank_count == 1 ? "is" : "are", rank_count, to + 1);
+                                 move->to, move->to + 1, rank_count == 1 ? "is" : "are", rank_count, move->to + 1);
+        const char *key = fault_of(scenario, move, plan, what, sizeof what);
+        if (key != NULL) {
+            (void)snprintf(place, sizeof place, "moves[%" PRIu32 "].%s", i, key);
+            return gsrt_diag_set(diag, GSRT_EINFEASIBLE, scenario->file, place, "%s; 'gsrt plan' shows who has which",
+                                 what);
+        }
+        gsrt_plan_move(plan, move->stage, move->member, move->to);
     }
     return GSRT_OK;
+}
+
+gsrt_status gsrt_scenario_check_moves(const gsrt_scenario *scenario, uint32_t rank_count, gsrt_diag *diag)
+{
+    gsrt_plan *plan = NULL;
+    if (scenario->move_count == 0)
+        return GSRT_OK;
+    gsrt_status status = gsrt_plan_copy(scenario->plan, &plan);
+    if (status == GSRT_OK)
+        status = check_against(scenario, rank_count, plan, diag);
+    gsrt_plan_free(plan);
+    return status;
 }

@@ -83,6 +83,41 @@ START_TEST(a_scenario_is_read_and_printed)
 }
 END_TEST
 
+/* "plan: auto": what can be said without a plan at once, the rest once it is there. */
+static gsrt_status check_later(const char *moves, gsrt_diag *diag)
+{
+    char text[4096];
+    gsrt_scenario *written = accept(THREE, ""), *scenario = NULL;
+    *diag = (gsrt_diag){0};
+    (void)snprintf(text, sizeof text, "gsrt: 1\nname: a\nplan: auto\nmoves:\n%s%s", moves, END);
+    gsrt_status status = gsrt_scenario_read_span(gsrt_span_of_text(text), "q.yaml", NULL, 0, &scenario, diag);
+    if (status == GSRT_OK)
+        status = gsrt_plan_copy(written->plan, &scenario->plan);
+    if (status == GSRT_OK)
+        status = gsrt_scenario_check_moves(scenario, RANKS, diag);
+    gsrt_scenario_free(scenario);
+    gsrt_scenario_free(written);
+    return status;
+}
+
+START_TEST(moves_of_a_plan_that_is_still_to_be_made)
+{
+    gsrt_diag diag = {0};
+    ck_assert_int_eq(check_later(THREE, &diag), GSRT_OK);
+    ck_assert_int_eq(check_later("  - {stage: 2, member: 0, to: 3, when: {seconds: 1}}\n", &diag), GSRT_EINFEASIBLE);
+    ck_assert_str_eq(diag.text, "q.yaml: moves[0].stage: the plan has no stage 2; the last one is 1; 'gsrt plan' shows "
+                                "who has which");
+    ck_assert_int_eq(check_later("  - {stage: 0, member: 1, to: 3, when: {seconds: 1}}\n"
+                                 "  - {stage: 0, member: 0, to: 3, when: {seconds: 2}}\n",
+                                 &diag),
+                     GSRT_EINFEASIBLE);
+    ck_assert_str_eq(diag.text, "q.yaml: moves[1].to: rank 3 has stage 0 member 1 by then; name a rank without a role; "
+                                "'gsrt plan' shows who has which");
+    ck_assert_int_eq(check_later("  - {stage: 0, member: 1, to: 3, when: {request: 0, token: 41}}\n", &diag),
+                     GSRT_EINPUT);
+}
+END_TEST
+
 START_TEST(what_cannot_be_is_refused)
 {
     refuse("{stage: 0, member: 1, when: {seconds: 1}}", "5: moves[0]: key 'to' is missing; add 'to: RANK'");
@@ -391,6 +426,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {a_scenario_is_read_and_printed,
+                                  moves_of_a_plan_that_is_still_to_be_made,
                                   what_cannot_be_is_refused,
                                   each_is_due_once_and_one_goes_on,
                                   the_next_leader_takes_up_what_was_moved,
