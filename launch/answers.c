@@ -90,6 +90,9 @@ void gsrt_answers_fini(gsrt_answers *a)
     a->items = NULL;
 }
 
+/* Of a token that somebody else has emitted: nobody knows when. */
+enum { WITHOUT_TIME = 0 };
+
 /* The next token of an answer, and the text that it completes. *out_text borrowed until the next token. */
 static gsrt_status take(gsrt_answers *a, const gsrt_token *token, uint64_t now_ns, gsrt_span *out_text)
 {
@@ -107,7 +110,10 @@ static gsrt_status take(gsrt_answers *a, const gsrt_token *token, uint64_t now_n
     answer->tokens[token->index] = token->token;
     answer->hashes[2 * token->index] = token->hash_low;
     answer->hashes[2 * token->index + 1] = token->hash_high;
-    answer->first_ns = token->index == 0 ? now_ns : answer->first_ns;
+    if (answer->last_ns == 0) {
+        answer->first_ns = now_ns;
+        answer->first_timed = token->index;
+    }
     answer->last_ns = now_ns;
     answer->token_count += 1;
     a->token_total += 1;
@@ -224,20 +230,15 @@ gsrt_status gsrt_answers_finished(gsrt_answers *a, const gsrt_msg_finished *fini
 
 /* ---- taking up what another process has emitted ---- */
 
-typedef struct restoring {
-    gsrt_answers *answers;
-    uint64_t now_ns;
-} restoring;
-
 static gsrt_status restore_one(void *arg, const gsrt_token *token)
 {
-    restoring *r = arg;
+    gsrt_answers *a = arg;
     gsrt_span text;
-    if (token->token >= r->answers->loaded->workload->vocab_count)
+    if (token->token >= a->loaded->workload->vocab_count)
         return GSRT_EINPUT;
-    if (token->index < r->answers->items[token->request].token_count)
+    if (token->index < a->items[token->request].token_count)
         return GSRT_OK; /* known: this process led before, or has looked before */
-    return take(r->answers, token, r->now_ns, &text);
+    return take(a, token, WITHOUT_TIME, &text);
 }
 
 /* Which ones were complete follows from their tokens. */
@@ -256,10 +257,9 @@ static gsrt_status end_complete(gsrt_answers *a)
     return status;
 }
 
-gsrt_status gsrt_answers_restore(gsrt_answers *a, const char *file, bool is_ours, uint64_t now_ns, gsrt_diag *diag)
+gsrt_status gsrt_answers_restore(gsrt_answers *a, const char *file, bool is_ours, gsrt_diag *diag)
 {
-    restoring r = {.answers = a, .now_ns = now_ns};
-    gsrt_status status = gsrt_tokens_restore(a->sink, file, is_ours, restore_one, &r, diag);
+    gsrt_status status = gsrt_tokens_restore(a->sink, file, is_ours, restore_one, a, diag);
     if (status == GSRT_OK)
         status = end_complete(a);
     if (status != GSRT_OK && diag->status == GSRT_OK)

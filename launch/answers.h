@@ -20,7 +20,9 @@ typedef struct gsrt_answer {
     uint32_t token_count, max_tokens;
     uint32_t finish; /* gsrt_finish; 0: has not ended */
     uint32_t prefix_tokens;
-    uint64_t submitted_ns, first_ns, last_ns;
+    uint64_t submitted_ns;
+    uint64_t first_ns, last_ns; /* of the tokens that this process saw emitted; 0: it saw none */
+    uint32_t first_timed;       /* index of the first of these: whoever led before had the others */
     gsrt_buffer text;
     size_t shown_bytes; /* of text: given to the terminal */
     gsrt_utf8 utf8;
@@ -59,9 +61,9 @@ void gsrt_answers_fini(gsrt_answers *answers);
 GSRT_MUST_CHECK gsrt_status gsrt_answers_token(gsrt_answers *answers, const gsrt_msg_token *token, uint64_t now_ns,
                                                gsrt_diag *diag);
 /* Take up what another process has emitted: the sink holds its file. is_ours: as gsrt_tokens_restore. Nothing of it is
- * shown. Answers that are complete have ended. now_ns: when. Errors as gsrt_tokens_restore, and GSRT_EINPUT: more than
- * was asked for. */
-GSRT_MUST_CHECK gsrt_status gsrt_answers_restore(gsrt_answers *answers, const char *file, bool is_ours, uint64_t now_ns,
+ * shown, and when it was emitted is not known. Answers that are complete have ended. Errors as gsrt_tokens_restore, and
+ * GSRT_EINPUT: more than was asked for. */
+GSRT_MUST_CHECK gsrt_status gsrt_answers_restore(gsrt_answers *answers, const char *file, bool is_ours,
                                                  gsrt_diag *diag);
 /* Give the terminal what it has not got yet. GSRT_OK | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt_answers_show(gsrt_answers *answers);

@@ -143,7 +143,7 @@ static gsrt_status begin(gsrt_outcome *o, gsrt_diag *diag)
 }
 
 /* The first leader of a run that is gone on with: as a later leader, but all of it is shown, from the beginning. */
-static gsrt_status resume(gsrt_outcome *o, uint64_t now_ns, gsrt_diag *diag)
+static gsrt_status resume(gsrt_outcome *o, gsrt_diag *diag)
 {
     gsrt_terminal_plan(&o->terminal, o->scenario->name, o->scenario->plan, o->loaded->workload, NULL, 0);
     uint32_t generation;
@@ -157,7 +157,7 @@ static gsrt_status resume(gsrt_outcome *o, uint64_t now_ns, gsrt_diag *diag)
     if (status == GSRT_OK)
         status = find_shown(o, RESUMING, diag);
     if (status == GSRT_OK)
-        status = gsrt_answers_restore(&o->answers, "tokens.jsonl", true, now_ns, diag);
+        status = gsrt_answers_restore(&o->answers, "tokens.jsonl", true, diag);
     if (status == GSRT_OK)
         status = gsrt_answers_show(&o->answers);
     if (status == GSRT_OK)
@@ -171,7 +171,7 @@ static gsrt_status resume(gsrt_outcome *o, uint64_t now_ns, gsrt_diag *diag)
 }
 
 /* Whoever led before may still emit, until his lease has run out: what there is now is only to begin from. */
-static gsrt_status take_over(gsrt_outcome *o, const char *path, uint64_t now_ns, gsrt_diag *diag)
+static gsrt_status take_over(gsrt_outcome *o, const char *path, gsrt_diag *diag)
 {
     gsrt_status status = GSRT_OK;
     if (o->directory == NULL)
@@ -180,7 +180,7 @@ static gsrt_status take_over(gsrt_outcome *o, const char *path, uint64_t now_ns,
         status = open_tokens(o, TAKING_OVER, diag);
     if (status == GSRT_OK)
         status = open_logits(o, false, diag);
-    return status == GSRT_OK ? gsrt_answers_restore(&o->answers, "tokens.jsonl", false, now_ns, diag) : status;
+    return status == GSRT_OK ? gsrt_answers_restore(&o->answers, "tokens.jsonl", false, diag) : status;
 }
 
 /* Where the scenario asks for them; the twin keeps none. */
@@ -307,7 +307,7 @@ static bool is_emitting_on(const gsrt_outcome *o, uint32_t epoch)
     return o->emitting_epoch != 0 && o->emitting_epoch + 1 == epoch;
 }
 
-gsrt_status gsrt_outcome_open(gsrt_outcome *o, uint32_t epoch, const char *path, uint64_t now_ns, gsrt_diag *diag)
+gsrt_status gsrt_outcome_open(gsrt_outcome *o, uint32_t epoch, const char *path, gsrt_diag *diag)
 {
     gsrt_status status = o->has_terminal ? GSRT_OK : open_terminal(o);
     o->led_epoch = epoch;
@@ -316,9 +316,7 @@ gsrt_status gsrt_outcome_open(gsrt_outcome *o, uint32_t epoch, const char *path,
     if (is_emitting_on(o, epoch))
         return open_watch(o);
     close_watch(o); /* of an earlier lead: others may have led since */
-    status = path != NULL                 ? take_over(o, path, now_ns, diag)
-             : o->options->resume != NULL ? resume(o, now_ns, diag)
-                                          : begin(o, diag);
+    status = path != NULL ? take_over(o, path, diag) : o->options->resume != NULL ? resume(o, diag) : begin(o, diag);
     if (status == GSRT_OK && o->snapshots.directory == NULL)
         keep_snapshots(o);
     if (status == GSRT_OK)
@@ -328,13 +326,13 @@ gsrt_status gsrt_outcome_open(gsrt_outcome *o, uint32_t epoch, const char *path,
     return status == GSRT_OK ? open_watch(o) : status;
 }
 
-gsrt_status gsrt_outcome_begin_emitting(gsrt_outcome *o, uint64_t now_ns, gsrt_diag *diag)
+gsrt_status gsrt_outcome_begin_emitting(gsrt_outcome *o, gsrt_diag *diag)
 {
     bool is_first = !is_emitting_on(o, o->led_epoch);
     o->emitting_epoch = o->led_epoch;
     if (!is_first)
         return begin_era(o, diag);
-    gsrt_status status = gsrt_answers_restore(&o->answers, "tokens.jsonl", true, now_ns, diag);
+    gsrt_status status = gsrt_answers_restore(&o->answers, "tokens.jsonl", true, diag);
     if (status == GSRT_OK)
         status = find_shown(o, TAKING_OVER, diag);
     if (status == GSRT_OK)
@@ -410,7 +408,9 @@ static gsrt_status report_requests(gsrt_outcome *o, gsrt_report_request *out)
 {
     for (uint32_t i = 0; i < o->scenario->request_count; i++) {
         gsrt_answer *a = &o->answers.items[i];
-        bool has_rate = a->token_count > 1 && a->last_ns > a->first_ns;
+        uint32_t timed = a->token_count - a->first_timed; /* the others came from whoever led before */
+        bool has_rate = a->last_ns > a->first_ns && timed > 1;
+        bool has_first = a->last_ns > 0 && a->first_timed == 0 && a->submitted_ns > 0;
         gsrt_status status = gsrt_buffer_append(&a->text, "", 1); /* a zero at its end */
         if (status != GSRT_OK)
             return status;
@@ -422,9 +422,8 @@ static gsrt_status report_requests(gsrt_outcome *o, gsrt_report_request *out)
             .text = (const char *)a->text.data,
             .finish = a->finish == 0 ? "failed" : gsrt_finish_name((gsrt_finish)a->finish),
             .error = a->finish == GSRT_FINISH_REFUSED ? "it can never fit: runtime.kv_blocks is too small" : NULL,
-            .ttft_ms = a->token_count > 0 && a->submitted_ns > 0 ? ms(a->submitted_ns, a->first_ns) : -1,
-            .decode_tokens_per_s =
-                has_rate ? (double)(a->token_count - 1) * 1e9 / (double)(a->last_ns - a->first_ns) : -1,
+            .ttft_ms = has_first ? ms(a->submitted_ns, a->first_ns) : -1,
+            .decode_tokens_per_s = has_rate ? (double)(timed - 1) * 1e9 / (double)(a->last_ns - a->first_ns) : -1,
             .prefix_tokens_reused = a->prefix_tokens};
     }
     return GSRT_OK;

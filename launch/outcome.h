@@ -54,11 +54,10 @@ GSRT_MUST_CHECK gsrt_status gsrt_outcome_prepare(gsrt_outcome *outcome, gsrt_dia
  * directory (or take up the one that is to be resumed) and everything that is written while running. Else another has:
  * open them where they are, and look at what was emitted. Nothing to do where this rank emitted in the view before.
  * Errors as above, and as gsrt_answers_restore. */
-GSRT_MUST_CHECK gsrt_status gsrt_outcome_open(gsrt_outcome *outcome, uint32_t epoch, const char *path, uint64_t now_ns,
-                                              gsrt_diag *diag);
+GSRT_MUST_CHECK gsrt_status gsrt_outcome_open(gsrt_outcome *outcome, uint32_t epoch, const char *path, gsrt_diag *diag);
 /* Nothing is in the way of emitting in the view that it was opened for: whoever led before has stopped. Take up what
  * he has emitted since then; the sink is this rank's from here on. Errors as gsrt_answers_restore. */
-GSRT_MUST_CHECK gsrt_status gsrt_outcome_begin_emitting(gsrt_outcome *outcome, uint64_t now_ns, gsrt_diag *diag);
+GSRT_MUST_CHECK gsrt_status gsrt_outcome_begin_emitting(gsrt_outcome *outcome, gsrt_diag *diag);
 /* The watch has seen a budget exceeded in view `epoch`: the evidence says so from now on (evidence.json of the run),
  * and another era is due with what is left (narrowed.json); the next view's plan narrows that. Nothing is watched any
  * more in this view. GSRT_OK | GSRT_ECONTRACT: there is no plan left that is kept (*diag) | GSRT_EIO | GSRT_ENOMEM. */

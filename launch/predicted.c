@@ -62,6 +62,8 @@ static double observe(const gsrt_report_request *request, gsrt_measure measure, 
         return ttft;
     if (measure == GSRT_MEASURE_TPOT)
         return tpot;
+    if (request->token_count == 1)
+        return ttft;
     return ttft < 0 || tpot < 0 ? -1 : ttft + tpot * (request->token_count - 1);
 }
 

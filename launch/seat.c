@@ -11,7 +11,7 @@ static gsrt_membership_fence fenced(void *arg, uint64_t now_ns)
 static gsrt_status begin_emitting(void *arg, gsrt_diag *diag)
 {
     gsrt_seat *seat = arg;
-    return gsrt_outcome_begin_emitting(&seat->outcome, gsrt_node_now_ns(seat->node), diag);
+    return gsrt_outcome_begin_emitting(&seat->outcome, diag);
 }
 
 static gsrt_status on_violation(void *arg, const gsrt_violation_seen *seen, gsrt_diag *diag)
@@ -34,7 +34,7 @@ static gsrt_status lead(void *arg, gsrt_rank *rank, gsrt_address *out, gsrt_diag
     gsrt_seat *seat = arg;
     gsrt_outcome *outcome = &seat->outcome;
     const char *path = seat->options.directory(seat->options.arg);
-    gsrt_status status = gsrt_outcome_open(outcome, rank->epoch, path, gsrt_node_now_ns(seat->node), diag);
+    gsrt_status status = gsrt_outcome_open(outcome, rank->epoch, path, diag);
     if (status == GSRT_OK && path == NULL)
         status = seat->options.on_created(seat->options.arg, gsrt_run_directory_path(outcome->directory));
     if (status != GSRT_OK)

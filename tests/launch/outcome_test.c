@@ -77,20 +77,20 @@ static void begin(leader *l)
 static void open_view(leader *l, uint32_t epoch, const char *path)
 {
     gsrt_diag diag = {0};
-    ck_assert_msg(gsrt_outcome_open(&l->outcome, epoch, path, 0, &diag) == GSRT_OK, "%s", diag.text);
+    ck_assert_msg(gsrt_outcome_open(&l->outcome, epoch, path, &diag) == GSRT_OK, "%s", diag.text);
 }
 
 static void begin_emitting(leader *l)
 {
     gsrt_diag diag = {0};
-    ck_assert_msg(gsrt_outcome_begin_emitting(&l->outcome, 0, &diag) == GSRT_OK, "%s", diag.text);
+    ck_assert_msg(gsrt_outcome_begin_emitting(&l->outcome, &diag) == GSRT_OK, "%s", diag.text);
 }
 
 static gsrt_status emit(leader *l, uint32_t index)
 {
     gsrt_diag diag = {0};
     gsrt_msg_token token = {.index = index, .token = 5 + index, .hash_low = index, .hash_high = 7};
-    return gsrt_answers_token(&l->outcome.answers, &token, 0, &diag);
+    return gsrt_answers_token(&l->outcome.answers, &token, 1000 + 10 * index, &diag);
 }
 
 START_TEST(what_the_one_before_emits_late_is_not_emitted_again)
@@ -113,6 +113,9 @@ START_TEST(what_the_one_before_emits_late_is_not_emitted_again)
         ck_assert_int_eq(emit(&next, index), GSRT_OK);
     ck_assert_uint_eq(next.again_count, 3);
     ck_assert_uint_eq(next.new_count, 2);
+    const gsrt_answer *answer = &next.outcome.answers.items[0]; /* timed: what it has emitted itself */
+    ck_assert_uint_eq(answer->first_timed, 3);
+    ck_assert(answer->first_ns == 1030 && answer->last_ns == 1040);
     open_view(&next, 4, directory); /* it goes on: nobody else can have emitted */
     begin_emitting(&next);
     ck_assert_int_eq(emit(&next, 5), GSRT_OK);
