@@ -97,6 +97,7 @@ typedef struct gsrt_cost_memory {
     gsrt_quantity capacity; /* B, of all memories that an instance reaches, shared ones not divided; may be unknown */
     uint32_t far;           /* its second memory tier; GSRT_FLEET_NONE: nothing is offloaded, or there is none */
     gsrt_quantity offloaded, far_capacity; /* likewise of that; 0 and unknown: nothing is offloaded */
+    gsrt_quantity far_held; /* B, in all of its second tier that an instance reaches, put there by all that reach it */
 } gsrt_cost_memory;
 
 typedef struct gsrt_cost {

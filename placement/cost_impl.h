@@ -343,9 +343,9 @@ uint64_t gsrt__far_positions(const gsrt_deployment_pool *pool, uint64_t position
  * pool that offloads. */
 gsrt__term gsrt__offload_step(gsrt__walk *walk, uint32_t pool, uint32_t stage, const gsrt__step *step);
 /* How full a second tier is: with all that the engines that reach one instance put there, own memories included.
- * memory: an entry that offloads, of memories [count]: all entries. */
+ * memory: an entry that offloads, of memories [count]: all entries; its far_held is set. */
 gsrt__term gsrt__offload_fill(gsrt__walk *walk, const gsrt_cost_memory *memories, uint32_t count,
-                              const gsrt_cost_memory *memory);
+                              gsrt_cost_memory *memory);
 
 /* ---- pools ---- */
 

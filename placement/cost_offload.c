@@ -207,7 +207,7 @@ static double put_there(const gsrt__walk *walk, const gsrt_cost_memory *m, uint3
 }
 
 gsrt__term gsrt__offload_fill(gsrt__walk *walk, const gsrt_cost_memory *memories, uint32_t count,
-                              const gsrt_cost_memory *memory)
+                              gsrt_cost_memory *memory)
 {
     const gsrt_fleet *f = walk->fleet;
     double held = 0;
@@ -228,6 +228,7 @@ gsrt__term gsrt__offload_fill(gsrt__walk *walk, const gsrt_cost_memory *memories
     gsrt__walk_at(walk, "pool %u stage %u member %u: ", memory->pool, memory->stage, memory->member);
     gsrt__term bytes = gsrt__counted(walk, "bytes in the second memory tier",
                                      held * (double)walk->profile->engines[of].far.instances, GSRT__BYTE);
+    memory->far_held = bytes.quantity;
     return gsrt__derive2(
         walk, GSRT__EQUATION_FILL_LEVEL, "fill level of the second memory tier", bytes,
         gsrt__input(walk, f->parts[of].name, "capacity of the second memory tier", &memory->far_capacity));

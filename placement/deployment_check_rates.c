@@ -113,6 +113,15 @@ void gsrt__check_executable(gsrt__checking *c)
     if (d->pool_count != 1 || d->pools[0].replica_count != 1 || d->pools[0].draft_tokens > 0 ||
         d->pools[0].kv_offload > 0 || d->pools[0].power_cap_w > 0 || d->pools[0].stage_count > GSRT_STAGE_COUNT_MAX)
         gsrt__check_violate(c, &wrong, "pools: replicas, phases, drafts, offloaded KV or caps that the runtime lacks");
+    for (uint32_t p = 0; p < d->pool_count; p++) {
+        uint32_t batch_max = c->problem->batch_max, chunk_max = c->problem->prefill_tokens_max;
+        if (batch_max > 0 && d->pools[p].batch_max > batch_max)
+            gsrt__check_violate(c, &wrong, "pools[%u]: batches of %u, and the runtime takes %u", p,
+                                d->pools[p].batch_max, batch_max);
+        if (chunk_max > 0 && d->pools[p].prefill_tokens > chunk_max)
+            gsrt__check_violate(c, &wrong, "pools[%u]: prompts in chunks of %u, and the runtime takes %u", p,
+                                d->pools[p].prefill_tokens, chunk_max);
+    }
     for (uint32_t r = 0; r < d->region_count; r++) {
         if (!is_choice_executable(c, r))
             gsrt__check_violate(c, &wrong, "choices[%u]: kernels or formats that the runtime lacks", r);

@@ -123,9 +123,29 @@ static gsrt_status unsupported(const gsrt__search *s, const char *name, gsrt_dia
                          s->layer_count);
 }
 
-/* Where the policy found nothing: from what only exceeds limits; else, after greedy, by dynamic
- * programming; a small instance is gone
- * through, with a budget of its own, so that no policy misses a plan that `exhaustive` finds. */
+/* How much memory is wanting, where no policy has proposed what does not fit: of an engine of each class by itself, and
+ * of the smallest group that would hold the workload. */
+static void look_at_memory(gsrt__search *s)
+{
+    gsrt__sketch *one = gsrt__sketch_room(s);
+    gsrt__judgement j;
+    for (uint32_t n = 0; one != NULL && n < s->numeric_count; n++) {
+        for (uint32_t c = 0; !s->numerics[n].is_refused && c < s->class_count; c++) {
+            const gsrt__shape shape = {.class = c, .width = 1, .stage_count = 1, .algorithm = GSRT_ALGORITHM_NONE};
+            one->pool_count = 1;
+            one->numeric = n;
+            if (gsrt__shape_pool(s, n, &shape, &one->pools[0]))
+                (void)gsrt__consider_smaller(s, one, &j);
+        }
+    }
+    if (one != NULL)
+        gsrt__sketch_give_back(s, one);
+    gsrt__search_greedy(s);
+}
+
+/* Where the policy found nothing: from what only exceeds limits; else, after what does not look everywhere, by dynamic
+ * programming; a small instance is gone through, with a budget of its own, so that no policy misses a plan that
+ * `exhaustive` finds. */
 static void find_any(gsrt__search *s, const policy *chosen)
 {
     uint64_t budget = s->options->budget;
@@ -139,12 +159,15 @@ static void find_any(gsrt__search *s, const policy *chosen)
     if (!s->has_best && s->has_near)
         gsrt__climb_rivals(s, GSRT_REASON_LIMIT);
     s->budget_now = budget;
-    if (!s->has_best && chosen->run == gsrt__search_greedy && s->status == GSRT_OK)
+    bool is_partial = chosen->run == gsrt__search_greedy || chosen->run == gsrt__search_milp;
+    if (!s->has_best && is_partial && s->status == GSRT_OK)
         gsrt__search_dp(s);
     if (from != NULL)
         gsrt__sketch_give_back(s, from);
     if (!s->has_best && s->is_small && s->status == GSRT_OK)
         gsrt__search_any(s);
+    if (!s->has_best && s->status == GSRT_OK && gsrt__rival_of(s, GSRT_REASON_MEMORY, 0) == NULL)
+        look_at_memory(s);
 }
 
 static gsrt_status run(gsrt__search *s, const policy *chosen, gsrt_search_result *result)

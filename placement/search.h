@@ -30,8 +30,9 @@ typedef struct gsrt_search_problem {
     gsrt_demand demand;
     gsrt_policy_rules rules;
     gsrt_cost_mode mode;
-    bool is_for_execution; /* what the runtime lacks is not proposed */
-    int32_t today;         /* days since 1970-01-01: what has expired is unknown */
+    bool is_for_execution;                  /* what the runtime lacks is not proposed */
+    uint32_t batch_max, prefill_tokens_max; /* ... such as larger batches and chunks than these; 0: it takes any */
+    int32_t today;                          /* days since 1970-01-01: what has expired is unknown */
 } gsrt_search_problem;
 
 typedef struct gsrt_search_options {

@@ -40,9 +40,9 @@ typedef enum move_kind {
  * that the space is finite, and the same for every policy. */
 uint32_t gsrt__batch_on_lattice(const gsrt__search *s, uint64_t batch)
 {
-    uint32_t mantissas = s->is_small ? 2 : 8, unit = 1;
-    uint64_t most = s->is_small ? GSRT__BATCH_SMALL_MAX : GSRT__BATCH_MAX;
-    batch = batch > most ? most : batch;
+    uint32_t mantissas = s->is_small ? 2 : 8, unit = 1, most = gsrt__batch_most(s);
+    if (batch >= most)
+        return most;
     while (batch / unit >= (uint64_t)mantissas * 2)
         unit *= 2;
     return (uint32_t)(batch / unit * unit);
@@ -69,12 +69,9 @@ bool gsrt__set_batch(const gsrt__search *s, gsrt__sketch_pool *pool, uint64_t ba
 
 static bool set_chunk(const gsrt__search *s, gsrt__sketch_pool *pool, bool is_more)
 {
-    uint32_t factor = s->is_small ? 8 : 2;
-    uint64_t next = is_more ? (uint64_t)pool->prefill_tokens * factor : pool->prefill_tokens / factor;
-    if (next < GSRT__CHUNK_MIN || next > GSRT__CHUNK_MAX)
-        return false;
-    pool->prefill_tokens = (uint32_t)next;
-    return true;
+    uint32_t before = pool->prefill_tokens;
+    pool->prefill_tokens = gsrt__next_chunk(s, before, is_more);
+    return pool->prefill_tokens != before;
 }
 
 static bool set_replicas(gsrt__search *s, gsrt__sketch *sketch, uint32_t pool, uint64_t count)

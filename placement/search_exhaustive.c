@@ -26,8 +26,11 @@ static void try_sizes(walk *w)
     uint32_t least = 1;
     for (uint32_t i = 0; i < pool->stage_count; i++)
         least = pool->stages[i].data_width > least ? pool->stages[i].data_width : least;
-    uint32_t chunk_most = w->is_smallest ? GSRT__CHUNK_MIN : GSRT__CHUNK_MAX;
-    for (pool->prefill_tokens = GSRT__CHUNK_MIN; pool->prefill_tokens <= chunk_most; pool->prefill_tokens *= 8) {
+    uint32_t most = gsrt__batch_most(w->s), chunk = 0, next_chunk = gsrt__chunk_most(w->s);
+    next_chunk = next_chunk < GSRT__CHUNK_MIN ? next_chunk : GSRT__CHUNK_MIN;
+    while (next_chunk != chunk) {
+        pool->prefill_tokens = chunk = next_chunk;
+        next_chunk = w->is_smallest ? chunk : gsrt__next_chunk(w->s, chunk, true);
         uint32_t batch = 0, next = gsrt__batch_on_lattice(w->s, least);
         next = next < least ? least : next;
         while (next != batch) {
@@ -41,8 +44,8 @@ static void try_sizes(walk *w)
                 break; /* larger ones do not fit either */
             do
                 next++;
-            while (gsrt__batch_on_lattice(w->s, next) != next && next < GSRT__BATCH_SMALL_MAX);
-            next = next > GSRT__BATCH_SMALL_MAX ? batch : next;
+            while (gsrt__batch_on_lattice(w->s, next) != next && next < most);
+            next = next > most ? batch : next;
         }
     }
 }

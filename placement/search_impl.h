@@ -351,6 +351,11 @@ bool gsrt__cut_layers(gsrt__search *s, uint32_t numeric, const gsrt__slot *slots
 /* One replica of such a shape, the smallest batch. false: no such shape (more stages than layers). */
 bool gsrt__shape_pool(gsrt__search *s, uint32_t numeric, const gsrt__shape *shape, gsrt__sketch_pool *out);
 uint32_t gsrt__first_chunk(const gsrt__search *s);
+/* The chunk of the space that is the next larger or smaller one; the same: there is none. */
+uint32_t gsrt__next_chunk(const gsrt__search *s, uint32_t chunk, bool is_more);
+/* The largest batch and chunk of the space. */
+uint32_t gsrt__batch_most(const gsrt__search *s);
+uint32_t gsrt__chunk_most(const gsrt__search *s);
 /* As gsrt__consider; while memory is what fails, with smaller chunks of prompts: they need buffers; then, where the
  * batch is the smallest, with more of the KV in a second memory tier. */
 bool gsrt__consider_smaller(gsrt__search *s, gsrt__sketch *sketch, gsrt__judgement *out);
@@ -361,7 +366,7 @@ bool gsrt__fit_batch(gsrt__search *s, gsrt__sketch *sketch, uint32_t pool, gsrt_
 
 /* false: it is so already, or there are no experts. */
 bool gsrt__set_mode(const gsrt__search *s, gsrt__sketch_pool *pool, gsrt__mode mode);
-/* The largest batch of the space that is at most this. */
+/* The largest batch of the space that is at most this; what the runtime takes at most is one. */
 uint32_t gsrt__batch_on_lattice(const gsrt__search *s, uint64_t batch);
 /* Set it to that. false: it is so already, or it is not enough for the parts that the batch is divided in. */
 bool gsrt__set_batch(const gsrt__search *s, gsrt__sketch_pool *pool, uint64_t batch);

@@ -379,6 +379,24 @@ static void check_power(gsrt__search *s, const gsrt__sketch *sketch, const gsrt_
     }
 }
 
+/* What a fleet leaves unstated where this measure of a plan is unknown. */
+static const char *stated_for(gsrt_measure measure)
+{
+    switch (measure) {
+    case GSRT_MEASURE_COST: return "the price of an engine";
+    case GSRT_MEASURE_ENERGY:
+    case GSRT_MEASURE_POWER: return "the idle and the full power of an engine";
+    case GSRT_MEASURE_MTTF: return "the MTTF of an engine";
+    case GSRT_MEASURE_TTFT:
+    case GSRT_MEASURE_TPOT:
+    case GSRT_MEASURE_LATENCY:
+    case GSRT_MEASURE_THROUGHPUT:
+    case GSRT_MEASURE_MEMORY:
+    case GSRT_MEASURE_COUNT: break;
+    }
+    return gsrt_measure_word(measure);
+}
+
 /* Why nothing is known of a prediction: rates, bandwidths and ways were asked for before. */
 static const char *unknown_because(const gsrt__search *s, const gsrt__sketch *sketch)
 {
@@ -391,7 +409,7 @@ static const char *unknown_because(const gsrt__search *s, const gsrt__sketch *sk
                 if (sketch->pools[p].kv_offload > 0 && !s->fleet.parts[s->classes[class].far].bandwidth.is_known)
                     return "the bandwidth of a second memory tier that several share";
             }
-    return gsrt_measure_word(s->problem->objective.measure);
+    return stated_for(s->problem->objective.measure);
 }
 
 /* Ways are asked for last, and only where the answer matters: of what would be admitted, or by one change. */
@@ -426,7 +444,7 @@ static void check_predictions(gsrt__search *s, const gsrt__sketch *sketch, const
         const gsrt_quantity *value = &cost->values[limit->measure][limit->percentile];
         const char *word = gsrt_measure_word(limit->measure);
         if (!value->is_known) {
-            fail(j, GSRT_REASON_UNKNOWN, word, 0, 0, (gsrt_dimension){0}, -1);
+            fail(j, GSRT_REASON_UNKNOWN, stated_for(limit->measure), 0, 0, (gsrt_dimension){0}, -1);
             continue;
         }
         bool is_kept = gsrt_measure_is_maximised(limit->measure) ? value->value >= limit->bound.value

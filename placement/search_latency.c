@@ -175,13 +175,15 @@ static double prefill_of(gsrt__ways *x)
 {
     double least = HUGE_VAL, prompt = x->request.prompt, host = gsrt__host_s(&x->question, 1);
     double stages = fmin(x->s->layer_count, GSRT__SKETCH_STAGES);
-    for (double chunk = GSRT__CHUNK_MIN;; chunk *= 2) {
+    uint32_t next = gsrt__chunk_most(x->s), chunk = 0;
+    for (next = next < GSRT__CHUNK_MIN ? next : GSRT__CHUNK_MIN; chunk == 0 || (next != chunk && chunk < prompt);) {
+        chunk = next;
+        next = gsrt__next_chunk(x->s, chunk, true);
         double chunks = ceil(prompt / fmin(chunk, prompt)),
                layers = least_of(x, GSRT_PHASE_PREFILL, ceil(prompt / chunks));
         least = fmin(least, layers * (1 + (chunks - 1) / stages) + chunks * host);
-        if (chunk >= prompt)
-            return least;
     }
+    return least;
 }
 
 gsrt_status gsrt__bound_of_steps(gsrt__search *s, uint32_t numeric, double *out_decode, double *out_prefill)

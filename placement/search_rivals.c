@@ -6,6 +6,8 @@
 #include "placement/search_impl.h"
 
 #include <assert.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,17 +165,35 @@ static gsrt_status print_constraint(const gsrt__judgement *j, const char *reason
     return gsrt_buffer_print(out, "%s", j->what);
 }
 
+/* Four digits of it, towards what admits still more. */
+static gsrt_quantity rounded(const gsrt_quantity *q, bool is_up)
+{
+    gsrt_quantity short_of = *q;
+    char text[32];
+    if (!(q->value > 0))
+        return short_of;
+    int exponent = (int)floor(log10(q->value)) - 3;
+    double digits = q->value / pow(10, exponent);
+    (void)snprintf(text, sizeof text, "%.0fe%d", is_up ? ceil(digits) : floor(digits), exponent);
+    short_of.value = short_of.lo = short_of.hi = strtod(text, NULL);
+    return short_of;
+}
+
 static gsrt_status print_change(const gsrt__judgement *j, const gsrt_rejection *r, gsrt_buffer *out)
 {
+    bool is_unstated = strcmp(r->reason, GSRT_REASON_UNKNOWN) == 0 || strcmp(r->reason, GSRT_REASON_CAPABILITY) == 0;
+    if (j->failure_count > 1)
+        return gsrt_buffer_print(out, "no single change: %u constraints fail", j->failure_count);
     if (!r->change_to.is_known)
-        return gsrt_buffer_print(
-            out, j->failure_count > 1 ? "no single change: %u constraints fail" : "no other number", j->failure_count);
+        return gsrt_buffer_print(out,
+                                 is_unstated && strncmp(j->what, "a way", 5) != 0 ? "stating it" : "no other number");
+    const gsrt_quantity to = rounded(&r->change_to, r->change_to.value > r->available.value);
     gsrt_status status = gsrt_buffer_print(out, "%s of ",
                                            strcmp(r->reason, GSRT_REASON_MEMORY) == 0  ? "a capacity"
                                            : strcmp(r->reason, GSRT_REASON_POWER) == 0 ? "a budget"
                                                                                        : "a limit");
     if (status == GSRT_OK)
-        status = gsrt_quantity_print(&r->change_to, out);
+        status = gsrt_quantity_print(&to, out);
     if (status == GSRT_OK)
         status = gsrt_buffer_print(out, " instead of ");
     return status == GSRT_OK ? gsrt_quantity_print(&r->available, out) : status;

@@ -105,15 +105,43 @@ bool gsrt__cut_layers(gsrt__search *s, uint32_t numeric, const gsrt__slot *slots
     return is_possible;
 }
 
+static uint32_t at_most(const gsrt__search *s, uint32_t most, uint32_t runtime)
+{
+    return s->problem->is_for_execution && runtime > 0 && runtime < most ? runtime : most;
+}
+
+uint32_t gsrt__batch_most(const gsrt__search *s)
+{
+    return at_most(s, s->is_small ? GSRT__BATCH_SMALL_MAX : GSRT__BATCH_MAX, s->problem->batch_max);
+}
+
+uint32_t gsrt__chunk_most(const gsrt__search *s)
+{
+    return at_most(s, GSRT__CHUNK_MAX, s->problem->prefill_tokens_max);
+}
+
+uint32_t gsrt__next_chunk(const gsrt__search *s, uint32_t chunk, bool is_more)
+{
+    uint32_t factor = s->is_small ? 8 : 2, most = gsrt__chunk_most(s), next = GSRT__CHUNK_MIN;
+    while (next * factor < chunk)
+        next *= factor;
+    if (!is_more)
+        return next < chunk ? next : chunk;
+    while (next <= chunk && next < most)
+        next *= factor;
+    next = next < most ? next : most;
+    return next > chunk ? next : chunk;
+}
+
 /* The chunk to begin with: a whole prompt, or a usual one. */
 uint32_t gsrt__first_chunk(const gsrt__search *s)
 {
     const gsrt_demand *demand = &s->problem->demand;
     double prompt = demand->prompt_tokens.value * (1 - demand->prefix_share);
-    uint32_t chunk = GSRT__CHUNK_MIN;
+    uint32_t chunk = GSRT__CHUNK_MIN, most = gsrt__chunk_most(s);
     while (chunk < prompt && chunk < GSRT__CHUNK)
         chunk *= s->is_small ? 8 : 2;
-    return chunk;
+    return chunk < most ? chunk : most;
 }
 
 static void set_overlaps(gsrt__sketch *sketch, bool overlaps)
@@ -134,9 +162,9 @@ bool gsrt__consider_smaller(gsrt__search *s, gsrt__sketch *sketch, gsrt__judgeme
     while (goes_on && !out->is_feasible && strcmp(out->reason, GSRT_REASON_MEMORY) == 0) {
         bool is_smaller = false;
         for (uint32_t p = 0; p < sketch->pool_count; p++) {
-            uint32_t next = sketch->pools[p].prefill_tokens / (s->is_small ? 8 : 2);
-            is_smaller = is_smaller || next >= GSRT__CHUNK_MIN;
-            sketch->pools[p].prefill_tokens = next >= GSRT__CHUNK_MIN ? next : sketch->pools[p].prefill_tokens;
+            uint32_t next = gsrt__next_chunk(s, sketch->pools[p].prefill_tokens, false);
+            is_smaller = is_smaller || next < sketch->pools[p].prefill_tokens;
+            sketch->pools[p].prefill_tokens = next;
         }
         if (!is_smaller && !gsrt__offload_more(s, sketch))
             break;
@@ -193,7 +221,7 @@ bool gsrt__fit_batch(gsrt__search *s, gsrt__sketch *sketch, uint32_t pool, gsrt_
     if (!gsrt__consider_smaller(s, sketch, out))
         return false;
     if (!out->is_feasible && p->batch_max == 1 && strncmp(out->reason, "contract", 8) == 0) {
-        p->batch_max = 2; /* evidence may be of batches only */
+        p->batch_max = gsrt__batch_on_lattice(s, 2); /* evidence may be of batches only */
         if (!gsrt__consider(s, sketch, out))
             return false;
     }

@@ -55,7 +55,7 @@ static void find_memory(gsrt__ways *x)
 static void find_batches(gsrt__ways *x)
 {
     static const double growth = 1.15;
-    double largest = (x->s->is_small ? GSRT__BATCH_SMALL_MAX : GSRT__BATCH_MAX) * gsrt__rows_most(x->s);
+    double largest = gsrt__batch_most(x->s) * gsrt__rows_most(x->s);
     double most = 1, at = 1, state_bytes = fmax(1, x->state_bytes) / gsrt__rows_most(x->s);
     for (uint32_t c = 0; c < x->s->class_count; c++)
         most = fmax(most, gsrt__memory_most(x->s, c) * (double)x->s->classes[c].total / state_bytes);

@@ -312,6 +312,18 @@ PLANT(the_runtime_lacks_replicas)
 {
     s->problem.is_for_execution = true;
 }
+PLANT(the_runtime_takes_no_such_batch)
+{
+    s->problem.is_for_execution = true;
+    pool_of(s)->replica_count = 1;
+    s->problem.batch_max = pool_of(s)->batch_max - 1;
+}
+PLANT(the_runtime_takes_no_such_chunk)
+{
+    s->problem.is_for_execution = true;
+    pool_of(s)->replica_count = 1;
+    s->problem.prefill_tokens_max = pool_of(s)->prefill_tokens - 1;
+}
 PLANT(the_runtime_lacks_the_split)
 {
     s->problem.is_for_execution = true;
@@ -402,6 +414,8 @@ static const struct {
     BUG(more_arrives_than_is_served, LIMIT),
     BUG(the_objective_is_unknown, UNKNOWN),
     BUG(the_runtime_lacks_replicas, NOT_EXECUTABLE),
+    BUG(the_runtime_takes_no_such_batch, NOT_EXECUTABLE),
+    BUG(the_runtime_takes_no_such_chunk, NOT_EXECUTABLE),
     BUG(the_runtime_lacks_the_split, NOT_EXECUTABLE),
 };
 

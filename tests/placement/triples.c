@@ -383,6 +383,8 @@ void triple_draw(uint64_t seed, triple *out)
     out->problem.demand.kv_offload = may_offload(seed);
     draw_rules(&task, out);
     out->problem.is_for_execution = dice_chance(&task, is_executable(out->workload) ? 40 : 2);
+    out->problem.batch_max = seed % 2 == 0 ? 1 + (uint32_t)(seed / 2 % 19) : 0;
+    out->problem.prefill_tokens_max = seed % 3 == 0 ? 7 + (uint32_t)(seed / 3 % 400) : 0;
     gsrt_arena_init(&out->arena, (size_t)1 << 20);
     triple_draw_contract((dice){.seed = seed, .stream = STREAM_CONTRACT}, out);
 }
