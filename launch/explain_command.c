@@ -128,10 +128,17 @@ static gsrt_status refuse_what(const char *what, gsrt_diag *diag)
     if (nearest != NULL)
         return gsrt_diag_set(diag, GSRT_EINVAL, NULL, NULL, "'%.60s' is not in this plan; did you mean '%s'?", what,
                              nearest);
-    return gsrt_diag_set(diag, GSRT_EINVAL, NULL, NULL,
-                         "'%.60s' is not in this plan; ask for why, binding, debt, decisions, or a prediction such as "
-                         "ttft.p99",
-                         what);
+    gsrt_buffer sections;
+    gsrt_buffer_init(&sections, GSRT_DIAG_TEXT_MAX);
+    gsrt_status status = GSRT_OK;
+    for (size_t i = 0; gsrt_plan_section_name(i) != NULL && status == GSRT_OK; i++)
+        status = gsrt_buffer_print(&sections, "%s, ", gsrt_plan_section_name(i));
+    if (status == GSRT_OK)
+        status = gsrt_diag_set(diag, GSRT_EINVAL, NULL, NULL,
+                               "'%.60s' is not in this plan; ask for %.*sdecisions, or a prediction such as ttft.p99",
+                               what, (int)sections.len, (const char *)sections.data);
+    gsrt_buffer_fini(&sections);
+    return status;
 }
 
 static gsrt_status explain(const gsrt_options *options, gsrt_buffer *out, gsrt_diag *diag)

@@ -42,6 +42,9 @@ static gsrt_status open_all(command *c)
         return gsrt_diag_set(
             &c->diag, GSRT_EUNSUPPORTED, options->scenario, "--rehearse",
             "takes a model with weights on the ranks of a run; of anything else there are only predictions");
+    if (status == GSRT_OK && options->rehearsal_count > 0) /* the scenario that is kept must run */
+        status = gsrt_faults_check(c->scenario->faults, c->scenario->fault_count, c->planning.rank_count,
+                                   options->scenario, &c->diag);
     if (status == GSRT_OK && options->directory != NULL)
         status = gsrt_run_directory_create_plain(options->directory, &c->directory, &c->diag);
     return status;
@@ -56,7 +59,8 @@ static gsrt_status rehearse(command *c)
     if (status != GSRT_OK)
         return status;
     c->scenario->plan = gsrt_plan_free(c->scenario->plan);
-    return gsrt_rank_fleet_plan(&p->ranks, p->workload, p->choice, &c->scenario->plan, &c->diag);
+    status = gsrt_rank_fleet_plan(&p->ranks, p->workload, p->choice, &c->scenario->plan, &c->diag);
+    return status == GSRT_OK ? gsrt_scenario_check_moves(c->scenario, p->rank_count, &c->diag) : status;
 }
 
 /* Without a choice there is still what was rejected, and why. */

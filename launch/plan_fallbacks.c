@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BUDGET_SHARE = 8, BUDGET_MIN = 64 };
 
@@ -21,7 +22,7 @@ static gsrt_plan_fallback *add(gsrt_plan_fallbacks *all)
     return &all->items[all->count++];
 }
 
-/* Everything but the limits, which a fallback may miss. */
+/* Everything but the objective: its limits may be missed, and it may be unknown of what is left. */
 static gsrt_status judge(const gsrt_planning *p, const gsrt_deployment *deployment, gsrt_plan_fallback *f)
 {
     gsrt_cost cost;
@@ -39,8 +40,8 @@ static gsrt_status judge(const gsrt_planning *p, const gsrt_deployment *deployme
     f->is_protected = true;
     for (uint32_t i = 0; i < violations.count && f->is_protected; i++) {
         const gsrt_violation *v = &violations.items[i];
-        if (v->subject == GSRT_SUBJECT_LIMIT) {
-            f->misses_limits = true;
+        if (strcmp(v->rule, "o1") == 0) {
+            f->misses_limits |= v->subject == GSRT_SUBJECT_LIMIT || strcmp(v->reason, GSRT_REASON_LIMIT) == 0;
             continue;
         }
         f->is_protected = false;

@@ -4,7 +4,7 @@
  * The ranks of a job: each rank; the plan that the runtime falls back to by itself (placement/fallback.h). An
  * inventory: each place that holds engines of the plan, each of its engines and what joins them; planned anew on what
  * is left. Either is protected when the independent checker finds nothing against it: memory, contract, rules. The
- * objective's limits may be missed then; that is said, and is no reason to stop.
+ * objective's limits may be missed then, and the objective be unknown; that is said, and is no reason to stop.
  */
 #ifndef GSRT_LAUNCH_PLAN_FALLBACKS_H
 #define GSRT_LAUNCH_PLAN_FALLBACKS_H
@@ -24,9 +24,10 @@ typedef struct gsrt_plan_fallback {
     /* by launch/rehearsal.h */
     bool is_rehearsed, is_verified; /* ...: with the tokens of the reference */
     int exit_code;                  /* of the run in which it was lost */
-    double recovered_ms;            /* from the loss to the next new token, in virtual time; < 0: unknown */
-    char method[16]; /* what the healer chose: "spare", "reshaped", ...; "none": nobody noticed before the end */
-    char run[48];    /* "rehearsal/without-rank1" */
+    double detected_ms;  /* from the loss to its first sight, in virtual time; < 0: nobody knows when it was */
+    double recovered_ms; /* from the loss (or its first sight) to the next new token; < 0: unknown */
+    char method[16];     /* what the healer chose: "spare", "reshaped", ...; "none": the answers had ended before */
+    char run[48];        /* "rehearsal/without-rank1" */
 } gsrt_plan_fallback;
 
 typedef struct gsrt_plan_fallbacks {

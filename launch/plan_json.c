@@ -302,6 +302,7 @@ static json_t *offloaded_json(const gsrt_planning *p, const gsrt_cost_memory *m)
     gsrt_tree t = begin();
     gsrt_tree_text(&t, "to", p->problem.fleet->parts[m->far].name);
     gsrt_tree_set(&t, "state", gsrt_tree_quantity(&m->offloaded));
+    gsrt_tree_set(&t, "held", gsrt_tree_quantity(&m->far_held));
     gsrt_tree_set(&t, "capacity", gsrt_tree_quantity(&m->far_capacity));
     return t.value;
 }
@@ -431,6 +432,11 @@ static json_t *finalist_json(const gsrt_rehearsed *r)
     gsrt_tree_bool(&t, "chosen", r->is_chosen);
     gsrt_tree_set(&t, "predicted", gsrt_tree_quantity(&r->predicted));
     gsrt_tree_set(&t, "observed", r->observed < 0 ? json_null() : gsrt_json_real(r->observed));
+    gsrt_tree_set(&t, "within",
+                  r->observed < 0 || !r->predicted.is_known
+                      ? json_null()
+                      : json_boolean(r->observed >= r->predicted.lo && r->observed <= r->predicted.hi));
+    gsrt_tree_text(&t, "misses_limit", r->misses_limit ? r->missed : NULL);
     gsrt_tree_u64(&t, "exit", (uint64_t)r->exit_code);
     gsrt_tree_bool(&t, "verified", r->is_verified);
     gsrt_tree_text(&t, "run", r->run);
@@ -451,6 +457,7 @@ static json_t *loss_json(const gsrt_plan_fallback *f)
     gsrt_tree_u64(&t, "exit", (uint64_t)f->exit_code);
     gsrt_tree_bool(&t, "verified", f->is_verified);
     gsrt_tree_text(&t, "method", f->method);
+    gsrt_tree_set(&t, "detected_ms", f->detected_ms < 0 ? json_null() : gsrt_json_real(f->detected_ms));
     gsrt_tree_set(&t, "recovered_ms", f->recovered_ms < 0 ? json_null() : gsrt_json_real(f->recovered_ms));
     gsrt_tree_text(&t, "run", f->run);
     return t.value;

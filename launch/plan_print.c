@@ -129,7 +129,9 @@ static void put_predictions(page *p)
         const json_t *row = json_array_get(list, i), *q = json_object_get(row, "value");
         char name[32];
         (void)snprintf(name, sizeof name, "%.16s %.8s", text_at(row, "measure", "?"), text_at(row, "percentile", ""));
-        if (json_is_object(q))
+        if (json_is_object(q) && strcmp(text_at(row, "measure", ""), "memory") == 0)
+            put(p, "  %-16s %.3g %% of the fullest\n", name, number_at(q, "value") * 100);
+        else if (json_is_object(q))
             put(p, "  %-16s %-12s %-12s %s\n", name, quantity(q, value), bound(q, "lo", lo), bound(q, "hi", hi));
         else
             put(p, "  %-16s unknown\n", name);
@@ -150,8 +152,9 @@ static void put_memory(page *p)
             quantity(json_object_get(m, "capacity"), c));
         const json_t *far = json_object_get(m, "offloaded");
         if (json_is_object(far))
-            put(p, "    offloaded to %s: KV %s of %s\n", text_at(far, "to", "?"),
-                quantity(json_object_get(far, "state"), s), quantity(json_object_get(far, "capacity"), c));
+            put(p, "    offloaded to %s: KV %s; with all that reach it %s of %s\n", text_at(far, "to", "?"),
+                quantity(json_object_get(far, "state"), s), quantity(json_object_get(far, "held"), b),
+                quantity(json_object_get(far, "capacity"), c));
     }
     put_rest(p, list);
 }
@@ -221,9 +224,14 @@ static void put_loss(page *p, const json_t *rehearsed)
     const json_t *recovered = json_object_get(rehearsed, "recovered_ms");
     if (!json_is_object(rehearsed) || json_integer_value(json_object_get(rehearsed, "exit")) != 0)
         return;
+    if (strcmp(text_at(rehearsed, "method", ""), "none") == 0) {
+        put(p, "    in the twin: the answers had ended before it was missed\n");
+        return;
+    }
     put(p, "    in the twin: %s", text_at(rehearsed, "method", "?"));
     if (json_is_number(recovered))
-        put(p, ", %.3g ms without a token", json_number_value(recovered));
+        put(p, ", the next token %.3g ms after %s", json_number_value(recovered),
+            json_is_number(json_object_get(rehearsed, "detected_ms")) ? "the loss" : "it was seen");
     put(p, "%s\n", json_is_true(json_object_get(rehearsed, "verified")) ? ", same tokens as the reference" : "");
 }
 
@@ -253,7 +261,8 @@ static void put_fallbacks(page *p)
 static void put_rehearsal(page *p)
 {
     const json_t *list = json_object_get(p->plan, "rehearsal");
-    char predicted[GSRT_PLAN_WORDS_BYTES], observed[GSRT_PLAN_WORDS_BYTES];
+    char predicted[GSRT_PLAN_WORDS_BYTES], observed[GSRT_PLAN_WORDS_BYTES], lo[GSRT_PLAN_WORDS_BYTES],
+        hi[GSRT_PLAN_WORDS_BYTES];
     if (json_array_size(list) == 0)
         return;
     put(p, "rehearsed in the twin (* is chosen)\n");
@@ -268,6 +277,10 @@ static void put_rehearsal(page *p)
             put(p, "observed %s", gsrt_plan_value(number_at(r, "observed"), unit, observed));
         else
             put(p, "which the twin does not observe");
+        if (json_is_false(json_object_get(r, "within")))
+            put(p, " (outside of %s to %s)", bound(q, "lo", lo), bound(q, "hi", hi));
+        if (json_is_string(json_object_get(r, "misses_limit")))
+            put(p, ", MISSES A LIMIT: %s", text_at(r, "misses_limit", "?"));
         put(p, "%s: %s (%s)\n", json_is_true(json_object_get(r, "verified")) ? ", same tokens as the reference" : "",
             text_at(r, "plan", "?"), text_at(r, "run", "?"));
     }
@@ -288,11 +301,15 @@ static void put_rejected(page *p)
                 quantity(json_object_get(r, "needed"), available));
             continue;
         }
+        bool is_rehearsed = strcmp(text_at(r, "reason", ""), "rehearsed") == 0;
         put(p, "%s", text_at(r, "constraint", "?"));
-        if (json_is_object(json_object_get(r, "needed")))
+        if (is_rehearsed && json_is_object(json_object_get(r, "available")))
+            put(p, ": %s instead of %s", quantity(json_object_get(r, "available"), available),
+                quantity(json_object_get(r, "needed"), needed));
+        else if (json_is_object(json_object_get(r, "needed")))
             put(p, "; needed %s, there is %s", quantity(json_object_get(r, "needed"), needed),
                 quantity(json_object_get(r, "available"), available));
-        if (json_is_string(json_object_get(r, "change")))
+        if (!is_rehearsed && json_is_string(json_object_get(r, "change")))
             put(p, "; admitted by %s", text_at(r, "change", "?"));
         put(p, "\n");
     }
@@ -302,7 +319,7 @@ static void put_rejected(page *p)
 static void put_search(page *p)
 {
     const json_t *search = json_object_get(p->plan, "search");
-    put(p, "search: %s, %" JSON_INTEGER_FORMAT " of at most %" JSON_INTEGER_FORMAT " evaluations",
+    put(p, "search: %s, %" JSON_INTEGER_FORMAT " evaluations, with a budget of %" JSON_INTEGER_FORMAT,
         text_at(search, "policy", "?"), json_integer_value(json_object_get(search, "evaluations")),
         json_integer_value(json_object_get(search, "budget")));
     if (json_is_number(json_object_get(search, "gap")))
@@ -387,6 +404,8 @@ gsrt_status gsrt_plan_print_section(const json_t *plan, const char *section, gsr
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         if (strcmp(sections[i].name, section) == 0) {
             sections[i].put(&p);
+            if (out->len == start)
+                put(&p, "%s: nothing of the kind in this plan\n", section);
             clean(out, start);
             return p.status;
         }

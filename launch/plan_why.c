@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { TRIES_MAX = 64, TIGHT_PERCENT = 90 };
 
@@ -33,8 +34,17 @@ const char *gsrt_plan_part_name(const gsrt_planning *planning, uint32_t part, ui
 
 /* ---- what binds ---- */
 
+/* Of the same name the tightest only: stages that are alike, engines that share a memory. */
 static void add_binding(gsrt_plan_binding *out, uint32_t *count, const gsrt_plan_binding *item)
 {
+    for (uint32_t i = 0; i < *count; i++) {
+        if (strcmp(out[i].constraint, item->constraint) != 0)
+            continue;
+        if (out[i].share >= item->share)
+            return;
+        memmove(&out[i], &out[i + 1], (--*count - i) * sizeof *out);
+        break;
+    }
     if (*count == GSRT_PLAN_BINDINGS_MAX && out[*count - 1].share >= item->share)
         return;
     uint32_t at = *count == GSRT_PLAN_BINDINGS_MAX ? *count - 1 : (*count)++;
@@ -60,9 +70,8 @@ static void add_memories(const gsrt_planning *p, gsrt_plan_binding *out, uint32_
         if (m->far == GSRT_FLEET_NONE || !(m->far_capacity.lo > 0))
             continue;
         item = (gsrt_plan_binding){
-            .used = m->offloaded, .available = m->far_capacity, .share = m->offloaded.value / m->far_capacity.lo};
-        (void)snprintf(item.constraint, sizeof item.constraint, "%s, for the KV of one engine",
-                       p->problem.fleet->parts[m->far].name);
+            .used = m->far_held, .available = m->far_capacity, .share = m->far_held.value / m->far_capacity.lo};
+        (void)snprintf(item.constraint, sizeof item.constraint, "memory of %s", p->problem.fleet->parts[m->far].name);
         add_binding(out, count, &item);
     }
 }
@@ -108,7 +117,7 @@ static gsrt_status say_bindings(const gsrt_planning *p, gsrt_buffer *out)
 
 /* ---- what the objective is made of ---- */
 
-/* What the model preferred, and its rehearsal did not; NULL: there is none. */
+/* What the model preferred, and its rehearsal did not; the first of them; NULL: there is none. */
 static const gsrt_rival *rehearsed_rival(const gsrt_planning *p)
 {
     for (uint32_t i = 0; i < p->result->rival_count; i++) {
@@ -224,11 +233,12 @@ static gsrt_status say_rehearsed(const gsrt_planning *p, gsrt_buffer *out)
     gsrt_status status = rival == NULL ? GSRT_OK : gsrt_plan_words_deployment(p, rival->deployment, out);
     if (rival == NULL || status != GSRT_OK)
         return status;
-    if (!rival->rejection.available.is_known)
-        return gsrt_buffer_print(out, ", was predicted to be better, and did not come to its end in the twin\n");
-    return gsrt_buffer_print(out, ", was predicted to be better, and was worse in the twin: %s instead of %s\n",
-                             gsrt_plan_number(&rival->rejection.available, its),
-                             gsrt_plan_number(&rival->rejection.needed, mine));
+    const gsrt_rejection *r = &rival->rejection;
+    status = gsrt_buffer_print(out, ", was predicted to be better; %s", r->constraint);
+    if (status == GSRT_OK && r->available.is_known)
+        status = gsrt_buffer_print(out, ": %s instead of %s", gsrt_plan_number(&r->available, its),
+                                   gsrt_plan_number(&r->needed, mine));
+    return status == GSRT_OK ? gsrt_buffer_print(out, "\n") : status;
 }
 
 /* ---- the fastest engine that is not used ---- */

@@ -124,6 +124,20 @@ static gsrt_status derive_demand(gsrt_planning *p, gsrt_diag *diag)
     return GSRT_OK;
 }
 
+/* How another server schedules can be asked of machines; the ranks have this one's scheduler. */
+static gsrt_status check_server(const gsrt_planning *p, gsrt_diag *diag)
+{
+    const gsrt_demand *demand = &p->problem.demand;
+    const char *place = demand->prefills_first     ? "demand.prefills_first"
+                        : demand->gather_steps > 0 ? "demand.gather_steps"
+                                                   : NULL;
+    if (place == NULL || !p->problem.is_for_execution)
+        return GSRT_OK;
+    return gsrt_diag_set(diag, GSRT_EINPUT, p->scenario->file, place,
+                         "is how another server schedules, and the runtime does not; remove it, or plan for an "
+                         "inventory");
+}
+
 /* ---- open, fini ---- */
 
 gsrt_status gsrt_planning_open(gsrt_planning *planning, const gsrt_scenario *scenario, const gsrt_loaded *loaded,
@@ -155,8 +169,10 @@ gsrt_status gsrt_planning_open(gsrt_planning *planning, const gsrt_scenario *sce
     p->problem.rules = *scenario->planning.rules;
     p->problem.mode = GSRT_COST_SOURCED;
     p->problem.is_for_execution = p->is_of_ranks && p->loaded != NULL;
+    p->problem.batch_max = scenario->batch_requests;
+    p->problem.prefill_tokens_max = scenario->prefill_chunk;
     p->problem.today = today;
-    return GSRT_OK;
+    return check_server(p, diag);
 }
 
 void gsrt_planning_fini(gsrt_planning *planning)
@@ -193,20 +209,6 @@ gsrt_status gsrt_planning_predict(const gsrt_planning *planning, const gsrt_depl
     return gsrt_cost_predict(&question, why, out);
 }
 
-/* The runtime takes no larger batches than its keys allow. */
-gsrt_deployment *gsrt_planning_allowed_copy(const gsrt_planning *planning, const gsrt_deployment *deployment)
-{
-    const gsrt_scenario *scenario = planning->scenario;
-    gsrt_deployment *copy = gsrt_deployment_copy(deployment);
-    for (uint32_t i = 0; copy != NULL && planning->problem.is_for_execution && i < copy->pool_count; i++) {
-        gsrt_deployment_pool *pool = &copy->pools[i];
-        pool->batch_max = pool->batch_max < scenario->batch_requests ? pool->batch_max : scenario->batch_requests;
-        pool->prefill_tokens =
-            pool->prefill_tokens < scenario->prefill_chunk ? pool->prefill_tokens : scenario->prefill_chunk;
-    }
-    return copy;
-}
-
 static gsrt_status check_choice(gsrt_planning *p, gsrt_diag *diag)
 {
     gsrt_violations violations;
@@ -223,7 +225,7 @@ static gsrt_status check_choice(gsrt_planning *p, gsrt_diag *diag)
 
 static gsrt_status take_choice(gsrt_planning *p, gsrt_diag *diag)
 {
-    p->choice = gsrt_planning_allowed_copy(p, p->result->best);
+    p->choice = gsrt_deployment_copy(p->result->best);
     if (p->choice == NULL)
         return GSRT_ENOMEM;
     gsrt_status status = gsrt_planning_predict(p, p->choice, &p->why, &p->cost);
@@ -269,10 +271,11 @@ gsrt_status gsrt_planning_search(gsrt_planning *planning, gsrt_diag *diag)
         return status;
     if (p->result->best == NULL) {
         const gsrt_rejection *first = main_reason(p->result);
-        return gsrt_diag_set(diag, GSRT_EINFEASIBLE, p->scenario->file, "plan", "no plan is feasible: %s (%s); %s",
+        return gsrt_diag_set(diag, GSRT_EINFEASIBLE, p->scenario->file, "plan", "no plan is feasible: %s (%s)%s%s",
                              first == NULL ? "nothing can be tried" : first->constraint,
                              first == NULL ? "engines" : first->reason,
-                             first == NULL || first->change == NULL ? "see 'gsrt plan'" : first->change);
+                             first == NULL || first->change == NULL ? "" : "; admitted by ",
+                             first == NULL || first->change == NULL ? "; see 'gsrt plan'" : first->change);
     }
     return take_choice(p, diag);
 }
@@ -287,27 +290,36 @@ static gsrt_quantity seen(const gsrt_objective *objective, double value)
     return q;
 }
 
-gsrt_status gsrt_planning_prefer(gsrt_planning *planning, uint32_t rival, double its, double others, gsrt_diag *diag)
+gsrt_status gsrt_planning_note_seen(gsrt_planning *planning, uint32_t rival, const char *why, double its, double chosen)
+{
+    gsrt_search_result *r = planning->result;
+    const gsrt_objective *o = &planning->problem.objective;
+    const char *constraint = gsrt_arena_copy_text(&r->arena, why, strlen(why));
+    if (constraint == NULL)
+        return GSRT_ENOMEM;
+    r->rivals[rival].rejection = (gsrt_rejection){.reason = GSRT_REASON_REHEARSED,
+                                                  .constraint = constraint,
+                                                  .needed = seen(o, chosen),
+                                                  .available = seen(o, its),
+                                                  .change = "it is admitted, and was not chosen"};
+    return GSRT_OK;
+}
+
+gsrt_status gsrt_planning_prefer(gsrt_planning *planning, uint32_t rival, gsrt_diag *diag)
 {
     gsrt_planning *p = planning;
     gsrt_search_result *r = p->result;
     gsrt_rival *other = &r->rivals[rival];
-    const gsrt_objective *o = &p->problem.objective;
-    gsrt_deployment *former = p->choice;
-    gsrt_quantity objective = p->cost.values[o->measure][o->percentile];
-    objective.source_text = NULL;
+    const gsrt_rival former = {.deployment = p->choice, .objective = r->objective, .rejection = other->rejection};
     (void)gsrt_deployment_free(r->best);
     r->best = other->deployment;
     r->objective = other->objective;
     r->gap = fabs(r->bound - r->objective.value) / fabs(r->objective.value);
-    *other = (gsrt_rival){.deployment = former,
-                          .objective = objective,
-                          .rejection = {.reason = GSRT_REASON_REHEARSED,
-                                        .constraint = others < 0 ? "did not come through its rehearsal in the twin"
-                                                                 : "objective, as the twin has seen it",
-                                        .needed = seen(o, its),
-                                        .available = seen(o, others),
-                                        .change = "it is admitted, and was not chosen"}};
+    *other = former;
+    for (uint32_t i = 0; i < r->rival_count; i++) {
+        if (strcmp(r->rivals[i].rejection.reason, GSRT_REASON_WORSE) == 0)
+            r->rivals[i].rejection.needed = r->objective;
+    }
     gsrt_cost_fini(&p->cost);
     gsrt_verdict_fini(&p->verdict);
     p->has_choice = false;

@@ -36,7 +36,7 @@ typedef struct gsrt_planning {
     gsrt_search_problem problem; /* refers to all of this */
     /* after the search */
     gsrt_search_result *result;
-    gsrt_deployment *choice; /* the best, within what the scenario's runtime: allows; NULL: nothing is feasible */
+    gsrt_deployment *choice; /* the best; NULL: nothing is feasible */
     gsrt_cost cost;          /* of the choice, like the rest */
     gsrt_derivation why;
     gsrt_verdict verdict;
@@ -62,14 +62,13 @@ void gsrt_planning_fini(gsrt_planning *planning);
 GSRT_MUST_CHECK gsrt_status gsrt_planning_predict(const gsrt_planning *planning, const gsrt_deployment *deployment,
                                                   gsrt_derivation *why, gsrt_cost *out);
 
-/* A copy with batches and chunks that are no larger than the scenario's runtime: allows; owned; NULL: no memory. */
-gsrt_deployment *gsrt_planning_allowed_copy(const gsrt_planning *planning, const gsrt_deployment *deployment);
-
-/* Take rival `rival`, which keeps everything, instead of the choice, which becomes a rival in its place: seen by other
- * means than the model, the objective is `its` of the new choice, and `others` of the old one (base units; < 0: it did
- * not come that far). Checked like any choice: errors as gsrt_planning_search. */
-GSRT_MUST_CHECK gsrt_status gsrt_planning_prefer(gsrt_planning *planning, uint32_t rival, double its, double others,
-                                                 gsrt_diag *diag);
+/* Take rival `rival`, which keeps everything, instead of the choice, which becomes the rival in its place. Checked like
+ * any choice: errors as gsrt_planning_search. */
+GSRT_MUST_CHECK gsrt_status gsrt_planning_prefer(gsrt_planning *planning, uint32_t rival, gsrt_diag *diag);
+/* `rival` was not chosen, though the model prefers it: `why`, and seen by other means, the objective is `its`, and
+ * `chosen` of the choice (base units; < 0: unknown). GSRT_OK | GSRT_ENOMEM. */
+GSRT_MUST_CHECK gsrt_status gsrt_planning_note_seen(gsrt_planning *planning, uint32_t rival, const char *why,
+                                                    double its, double chosen);
 
 /* What was predicted of a plan, for the report of its run. */
 void gsrt_planning_note_predicted(const gsrt_cost *cost, gsrt_scenario_planning *out);

@@ -89,20 +89,38 @@ static bool is_verified(const json_t *report)
     return json_is_true(json_object_get(json_object_get(report, "contract"), "kept"));
 }
 
-/* The objective as the twin has seen it; < 0: it does not. */
-static double observed_of(const gsrt_planning *p, const json_t *report)
+/* As the twin has seen it, in base units; < 0: it has not. */
+static double observed_of(const json_t *report, gsrt_measure measure, gsrt_percentile percentile)
 {
-    const gsrt_objective *o = &p->problem.objective;
     const json_t *rows = json_object_get(json_object_get(report, "predicted"), "rows");
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i), *observed = json_object_get(row, "observed");
-        const char *measure = json_string_value(json_object_get(row, "measure"));
-        const char *percentile = json_string_value(json_object_get(row, "percentile"));
-        if (measure != NULL && strcmp(measure, gsrt_measure_word(o->measure)) == 0 &&
-            (percentile == NULL || strcmp(percentile, gsrt_percentile_word(o->percentile)) == 0))
+        const char *word = json_string_value(json_object_get(row, "measure"));
+        const char *quantile = json_string_value(json_object_get(row, "percentile"));
+        if (word != NULL && strcmp(word, gsrt_measure_word(measure)) == 0 &&
+            (quantile == NULL || strcmp(quantile, gsrt_percentile_word(percentile)) == 0))
             return json_is_number(observed) ? json_number_value(observed) : -1;
     }
     return -1;
+}
+
+static void look_at_limits(const gsrt_objective *o, const json_t *report, gsrt_rehearsed *r)
+{
+    for (uint32_t i = 0; i < o->limit_count && !r->misses_limit; i++) {
+        const gsrt_objective_limit *limit = &o->limits[i];
+        char value[GSRT_PLAN_WORDS_BYTES], bound[GSRT_PLAN_WORDS_BYTES];
+        double observed = observed_of(report, limit->measure, limit->percentile);
+        bool is_kept =
+            gsrt_measure_is_maximised(limit->measure) ? observed >= limit->bound.value : observed <= limit->bound.value;
+        if (observed < 0 || is_kept)
+            continue;
+        gsrt_quantity number = gsrt_quantity_exact(observed, limit->bound.dimension);
+        r->misses_limit = true;
+        (void)snprintf(r->missed, sizeof r->missed, "%s%s%s %.30s, and the limit is %.30s",
+                       gsrt_measure_word(limit->measure), limit->measure <= GSRT_MEASURE_LATENCY ? " " : "",
+                       limit->measure <= GSRT_MEASURE_LATENCY ? gsrt_percentile_word(limit->percentile) : "",
+                       gsrt_plan_number(&number, value), gsrt_plan_number(&limit->bound, bound));
+    }
 }
 
 static gsrt_status rehearse(const stage *s, const gsrt_deployment *deployment, gsrt_rehearsal *all)
@@ -126,7 +144,8 @@ static gsrt_status rehearse(const stage *s, const gsrt_deployment *deployment, g
         return status;
     r->exit_code = end.exit_code;
     r->is_verified = is_verified(end.report);
-    r->observed = observed_of(s->planning, end.report);
+    r->observed = observed_of(end.report, o->measure, o->percentile);
+    look_at_limits(o, end.report, r);
     if (end.exit_code != 0)
         (void)gsrt_diag_set(s->diag, end.exit_code == 4 ? GSRT_ECONTRACT : GSRT_EPEER, s->options->scenario, "plan",
                             "no finalist came through its rehearsal: %s", end.why);
@@ -134,18 +153,12 @@ static gsrt_status rehearse(const stage *s, const gsrt_deployment *deployment, g
     return GSRT_OK;
 }
 
-static gsrt_status rehearse_rival(const stage *s, const gsrt_rival *rival, gsrt_rehearsal *all)
-{
-    gsrt_deployment *allowed = gsrt_planning_allowed_copy(s->planning, rival->deployment);
-    gsrt_status status = allowed == NULL ? GSRT_ENOMEM : rehearse(s, allowed, all);
-    (void)gsrt_deployment_free(allowed);
-    return status;
-}
-
 static bool is_better(const gsrt_planning *p, const gsrt_rehearsed *a, const gsrt_rehearsed *b)
 {
     if (b->exit_code != 0 || a->exit_code != 0)
-        return a->exit_code == 0;
+        return a->exit_code == 0 && b->exit_code != 0;
+    if (a->misses_limit != b->misses_limit)
+        return b->misses_limit;
     if (a->observed < 0 || b->observed < 0)
         return false;
     return gsrt_measure_is_maximised(p->problem.objective.measure) ? a->observed > b->observed
@@ -158,6 +171,18 @@ static bool is_finalist(const gsrt_planning *p, const gsrt_rival *rival)
     gsrt_diag missing = {0};
     return rival->deployment != NULL && strcmp(rival->rejection.reason, GSRT_REASON_WORSE) == 0 &&
            gsrt_deployment_executable(rival->deployment, p->workload, &missing) == GSRT_OK;
+}
+
+static gsrt_status note_seen(gsrt_planning *p, uint32_t rival, const gsrt_rehearsed *its, const gsrt_rehearsed *chosen)
+{
+    char why[GSRT_REHEARSAL_LIMIT_BYTES + 64];
+    if (its->exit_code != 0)
+        (void)snprintf(why, sizeof why, "in the twin it ends with exit code %d", its->exit_code);
+    else if (its->misses_limit && !chosen->misses_limit)
+        (void)snprintf(why, sizeof why, "in the twin it misses a limit: %s", its->missed);
+    else
+        (void)snprintf(why, sizeof why, "the objective, as the twin has seen it");
+    return gsrt_planning_note_seen(p, rival, why, its->exit_code != 0 ? -1 : its->observed, chosen->observed);
 }
 
 gsrt_status gsrt_rehearsal_run_finalists(gsrt_planning *planning, const gsrt_options *options, uint32_t count,
@@ -177,7 +202,7 @@ gsrt_status gsrt_rehearsal_run_finalists(gsrt_planning *planning, const gsrt_opt
         if (!is_finalist(p, rival))
             continue;
         rivals[out->finalist_count] = i;
-        status = rehearse_rival(&s, rival, out);
+        status = rehearse(&s, rival->deployment, out);
         if (status == GSRT_OK && is_better(p, &out->finalists[out->finalist_count - 1], &out->finalists[best]))
             best = out->finalist_count - 1;
     }
@@ -189,9 +214,13 @@ gsrt_status gsrt_rehearsal_run_finalists(gsrt_planning *planning, const gsrt_opt
         return status;
     }
     out->finalists[best].is_chosen = true;
-    return best == 0
-               ? GSRT_OK
-               : gsrt_planning_prefer(p, rivals[best], out->finalists[best].observed, out->finalists[0].observed, diag);
+    if (best == 0)
+        return GSRT_OK;
+    rivals[0] = rivals[best]; /* whose place the model's choice takes */
+    status = gsrt_planning_prefer(p, rivals[best], diag);
+    for (uint32_t i = 0; i < best && status == GSRT_OK; i++) /* the model prefers these */
+        status = note_seen(p, rivals[i], &out->finalists[i], &out->finalists[best]);
+    return status;
 }
 
 void gsrt_rehearsal_fini(gsrt_rehearsal *rehearsal)
@@ -207,11 +236,13 @@ static void note_loss(const gsrt_twin_trial *end, gsrt_plan_fallback *f)
 {
     const json_t *failure = json_array_get(json_object_get(end->report, "failures"), 0);
     const json_t *recovered = json_object_get(failure, "recovered_ms");
+    const json_t *detected = json_object_get(failure, "detected_ms");
     const char *method = json_string_value(json_object_get(failure, "method"));
     f->is_rehearsed = true;
     f->is_verified = is_verified(end->report);
     f->exit_code = end->exit_code;
     f->recovered_ms = json_is_number(recovered) ? json_number_value(recovered) : -1;
+    f->detected_ms = json_is_number(detected) ? json_number_value(detected) : -1;
     (void)snprintf(f->method, sizeof f->method, "%s", method == NULL ? "none" : method);
     if (end->exit_code == 0)
         return;

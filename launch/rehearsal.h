@@ -3,7 +3,8 @@
  *
  * What the twin observes decides between finalists, where it observes the objective (not money, power or memory): it
  * has the runtime's own scheduler, batches and messages, which the model has only in the mean. A finalist that does not
- * come to its end, or whose tokens differ from the reference, is out. Only plans of the job's ranks can be rehearsed.
+ * come to its end, or whose tokens differ from the reference, is out; one that misses a limit of the objective stands
+ * behind those that keep it. Only plans of the job's ranks can be rehearsed; the scenario's faults and moves are not.
  *
  * Each rehearsal is an ordinary run of the twin, kept in DIR/rehearsal/; a function of the scenario and the number of
  * ranks. Main thread. Cost: a run of the twin each.
@@ -14,15 +15,17 @@
 #include "launch/options.h"
 #include "launch/plan_fallbacks.h"
 
-enum { GSRT_REHEARSAL_NAME_BYTES = 48 };
+enum { GSRT_REHEARSAL_NAME_BYTES = 48, GSRT_REHEARSAL_LIMIT_BYTES = 128 };
 
 typedef struct gsrt_rehearsed {
-    char run[GSRT_REHEARSAL_NAME_BYTES]; /* "rehearsal/finalist-1", within the directory of the plan */
-    char *words;                         /* the plan; owned */
-    int exit_code;                       /* of that run: 0, or it is out */
-    bool is_verified;                    /* its tokens were compared with the reference's, and are these */
-    gsrt_quantity predicted;             /* the objective */
-    double observed;                     /* the objective in its base unit; < 0: the twin does not observe it */
+    char run[GSRT_REHEARSAL_NAME_BYTES];     /* "rehearsal/finalist-1", within the directory of the plan */
+    char *words;                             /* the plan; owned */
+    int exit_code;                           /* of that run: 0, or it is out */
+    bool is_verified;                        /* its tokens were compared with the reference's, and are these */
+    gsrt_quantity predicted;                 /* the objective */
+    double observed;                         /* the objective in its base unit; < 0: the twin does not observe it */
+    bool misses_limit;                       /* of the objective, as the twin has seen it */
+    char missed[GSRT_REHEARSAL_LIMIT_BYTES]; /* the first: "tpot p50 24.1 us, and the limit is 20 us" */
     bool is_chosen;
 } gsrt_rehearsed;
 

@@ -28,8 +28,14 @@ static gsrt_status run(gsrt_twin_job *job, gsrt_twin_trial *out, gsrt_diag *diag
     (void)snprintf(out->why, sizeof out->why, "in the twin it ends with exit code %d: %.100s", out->exit_code,
                    job->diag.status == GSRT_OK ? "see its report" : job->diag.text);
     if (out->exit_code == GSRT_EXIT_INTERRUPTED)
-        return GSRT_ECANCELED;
-    return job->directory == NULL ? GSRT_OK : read_report(job->directory, &out->report, diag);
+        return gsrt_diag_set(diag, GSRT_ECANCELED, job->options->directory, NULL,
+                             "interrupted; what was rehearsed until then is left there");
+    if (job->directory == NULL)
+        return GSRT_OK;
+    gsrt_status status = read_report(job->directory, &out->report, diag);
+    if (status != GSRT_OK && job->diag.status != GSRT_OK)
+        *diag = job->diag; /* that is why there is none */
+    return status;
 }
 
 gsrt_status gsrt_twin_try(const gsrt_options *options, gsrt_scenario *scenario, uint32_t rank_count,
