@@ -23,6 +23,7 @@ typedef enum option_id {
     OPT_BUDGET,
     OPT_VALIDATE,
     OPT_REHEARSE,
+    OPT_LIVE,
     OPT_MEASURE,
     OPT_JSON,
     OPT_QUIET,
@@ -57,6 +58,7 @@ static const option_row option_rows[] = {
     {OPT_VALIDATE, 0, "validate", NULL, NULL, "measure on the weights what the contract needs evidence for", FOR_GSRT},
     {OPT_REHEARSE, 0, "rehearse", "N", NULL,
      "run the plan and up to N - 1 (at most 15) rivals in the twin, and choose by that", FOR_GSRT},
+    {OPT_LIVE, 0, "live", NULL, NULL, "rehearse by ranks of this machine under mpirun, not in the twin", FOR_GSRT},
     {OPT_MEASURE, 0, "measure", NULL, NULL, "measure memories and processors, seconds for each (fleet discover)",
      FOR_GSRT},
     {OPT_JSON, 0, "json", NULL, NULL, "print report.json on standard output, and nothing else there", FOR_BOTH},
@@ -236,6 +238,7 @@ static gsrt_status take_option(parser *p, const option_row *row, const char *val
     case OPT_BUDGET: return take_budget(p, value);
     case OPT_VALIDATE: options->is_validating = true; return GSRT_OK;
     case OPT_REHEARSE: return take_rehearsals(p, value);
+    case OPT_LIVE: options->is_live = true; return GSRT_OK;
     case OPT_MEASURE: options->is_measuring = true; return GSRT_OK;
     case OPT_JSON: options->is_json = true; return GSRT_OK;
     case OPT_QUIET: options->is_quiet = true; return GSRT_OK;
@@ -490,6 +493,7 @@ static gsrt_status choose_command(parser *p)
                            : options->budget > 0          ? "--budget"
                            : options->is_validating       ? "--validate"
                            : options->rehearsal_count > 0 ? "--rehearse"
+                           : options->is_live             ? "--live"
                                                           : NULL;
     if (planning != NULL && options->command != GSRT_COMMAND_PLAN)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "only 'plan' takes '%s'; leave it out", planning);
@@ -500,8 +504,9 @@ static gsrt_status choose_command(parser *p)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL,
                              "'--validate' writes evidence.json; say where with '-o DIR'");
     if (options->rehearsal_count > 0 && options->directory == NULL)
-        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL,
-                             "'--rehearse' keeps the runs of the twin; say where with '-o DIR'");
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "'--rehearse' keeps its runs; say where with '-o DIR'");
+    if (options->is_live && options->rehearsal_count == 0)
+        return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL, "'--live' says how to rehearse; add '--rehearse 2'");
     if (options->rehearsal_count > 0 && options->is_validating)
         return gsrt_diag_set(p->diag, GSRT_EINVAL, NULL, NULL,
                              "'--validate' and '--rehearse' are two steps; validate first, then give 'evidence:' and "

@@ -51,7 +51,8 @@ typedef struct gsrt_options {
     const char *policy;       /* --policy; borrowed from argv; NULL: plan.policy */
     uint64_t budget;          /* --budget; 0: plan.budget */
     bool is_validating;       /* --validate */
-    uint32_t rehearsal_count; /* --rehearse: finalists that are run in the twin; 0: none */
+    uint32_t rehearsal_count; /* --rehearse: finalists that are run; 0: none */
+    bool is_live;             /* --live: on this machine, not in the twin */
     bool is_measuring;        /* --measure, of fleet discover */
     const char *model;        /* the file of model; borrowed from argv; NULL for the others */
     const char *resume;       /* --resume: the run directory; `scenario` is its scenario.yaml then; NULL: a new run */

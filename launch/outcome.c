@@ -571,7 +571,7 @@ int gsrt_outcome_conclude(gsrt_outcome *o, int exit_code, const char *error)
         .move_count = o->moves.done_count,
         .narrowed = o->scenario->plan->narrowed_count == 0 ? NULL : &narrowed,
         .plan = o->scenario->plan,
-        .predicted = o->scenario->planning.is_predicted ? &predicted : NULL,
+        .predicted = &predicted,
         .workload = o->loaded->workload,
         .versions = {.gsrt = GSRT_VERSION, .numerics = "1", .ucx = o->ucx, .compiler = __VERSION__},
         .times = {.load_ms = ms(o->start_ns, o->ready_ns),

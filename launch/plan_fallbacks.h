@@ -23,8 +23,9 @@ typedef struct gsrt_plan_fallback {
     uint32_t rank;
     /* by launch/rehearsal.h */
     bool is_rehearsed, is_verified; /* ...: with the tokens of the reference */
+    bool is_live;                   /* on this machine; else in the twin */
     int exit_code;                  /* of the run in which it was lost */
-    double detected_ms;  /* from the loss to its first sight, in virtual time; < 0: nobody knows when it was */
+    double detected_ms; /* from the loss to its first sight (virtual time in the twin); < 0: nobody knows when it was */
     double recovered_ms; /* from the loss (or its first sight) to the next new token; < 0: unknown */
     char method[16];     /* what the healer chose: "spare", "reshaped", ...; "none": the answers had ended before */
     char run[48];        /* "rehearsal/without-rank1" */

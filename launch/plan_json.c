@@ -424,7 +424,13 @@ static json_t *debt_json(const gsrt_planning *p)
 
 /* ---- fallbacks, the rejected, the search ---- */
 
-/* A finalist that the twin has run. */
+/* As a report says it. */
+static const char *world_of(bool is_live)
+{
+    return is_live ? "real" : "twin";
+}
+
+/* A finalist that was run. */
 static json_t *finalist_json(const gsrt_rehearsed *r)
 {
     gsrt_tree t = begin();
@@ -439,6 +445,7 @@ static json_t *finalist_json(const gsrt_rehearsed *r)
     gsrt_tree_text(&t, "misses_limit", r->misses_limit ? r->missed : NULL);
     gsrt_tree_u64(&t, "exit", (uint64_t)r->exit_code);
     gsrt_tree_bool(&t, "verified", r->is_verified);
+    gsrt_tree_text(&t, "world", world_of(r->is_live));
     gsrt_tree_text(&t, "run", r->run);
     return t.value;
 }
@@ -459,6 +466,7 @@ static json_t *loss_json(const gsrt_plan_fallback *f)
     gsrt_tree_text(&t, "method", f->method);
     gsrt_tree_set(&t, "detected_ms", f->detected_ms < 0 ? json_null() : gsrt_json_real(f->detected_ms));
     gsrt_tree_set(&t, "recovered_ms", f->recovered_ms < 0 ? json_null() : gsrt_json_real(f->recovered_ms));
+    gsrt_tree_text(&t, "world", world_of(f->is_live));
     gsrt_tree_text(&t, "run", f->run);
     return t.value;
 }

@@ -219,16 +219,22 @@ static void put_debt(page *p)
     put_rest(p, list);
 }
 
+/* Where something was rehearsed. */
+static const char *where_of(const json_t *rehearsed)
+{
+    return strcmp(text_at(rehearsed, "world", ""), "real") == 0 ? "on this machine" : "in the twin";
+}
+
 static void put_loss(page *p, const json_t *rehearsed)
 {
     const json_t *recovered = json_object_get(rehearsed, "recovered_ms");
     if (!json_is_object(rehearsed) || json_integer_value(json_object_get(rehearsed, "exit")) != 0)
         return;
     if (strcmp(text_at(rehearsed, "method", ""), "none") == 0) {
-        put(p, "    in the twin: the answers had ended before it was missed\n");
+        put(p, "    %s: the answers had ended before it was missed\n", where_of(rehearsed));
         return;
     }
-    put(p, "    in the twin: %s", text_at(rehearsed, "method", "?"));
+    put(p, "    %s: %s", where_of(rehearsed), text_at(rehearsed, "method", "?"));
     if (json_is_number(recovered))
         put(p, ", the next token %.3g ms after %s", json_number_value(recovered),
             json_is_number(json_object_get(rehearsed, "detected_ms")) ? "the loss" : "it was seen");
@@ -265,7 +271,7 @@ static void put_rehearsal(page *p)
         hi[GSRT_PLAN_WORDS_BYTES];
     if (json_array_size(list) == 0)
         return;
-    put(p, "rehearsed in the twin (* is chosen)\n");
+    put(p, "rehearsed %s (* is chosen)\n", where_of(json_array_get(list, 0)));
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *r = json_array_get(list, i), *q = json_object_get(r, "predicted");
         const char *unit = text_at(q, "unit", "");
@@ -276,7 +282,7 @@ static void put_rehearsal(page *p)
         else if (json_is_number(json_object_get(r, "observed")))
             put(p, "observed %s", gsrt_plan_value(number_at(r, "observed"), unit, observed));
         else
-            put(p, "which the twin does not observe");
+            put(p, "which is not observed");
         if (json_is_false(json_object_get(r, "within")))
             put(p, " (outside of %s to %s)", bound(q, "lo", lo), bound(q, "hi", hi));
         if (json_is_string(json_object_get(r, "misses_limit")))

@@ -134,12 +134,11 @@ static gsrt_status say_objective(const gsrt_planning *p, gsrt_buffer *out)
     gsrt_quantity bound = gsrt_quantity_exact(p->result->bound, gsrt_measure_dimension(o->measure));
     bool has_percentile = o->measure <= GSRT_MEASURE_LATENCY;
     bool is_best = rehearsed_rival(p) == NULL;
-    gsrt_status status =
-        gsrt_buffer_print(out, "it has the %s %s%s%s of all plans that were %s: %s",
-                          gsrt_measure_is_maximised(o->measure) ? "highest" : "lowest", gsrt_measure_word(o->measure),
-                          has_percentile ? " " : "", has_percentile ? gsrt_percentile_word(o->percentile) : "",
-                          is_best ? "evaluated" : "rehearsed in the twin; predicted of it",
-                          gsrt_plan_number(objective_of(p, &p->cost), value));
+    gsrt_status status = gsrt_buffer_print(
+        out, "it has the %s %s%s%s of all plans that were %s: %s",
+        gsrt_measure_is_maximised(o->measure) ? "highest" : "lowest", gsrt_measure_word(o->measure),
+        has_percentile ? " " : "", has_percentile ? gsrt_percentile_word(o->percentile) : "",
+        is_best ? "evaluated" : "rehearsed; predicted of it", gsrt_plan_number(objective_of(p, &p->cost), value));
     if (status != GSRT_OK)
         return status;
     if (p->result->is_complete && is_best)

@@ -336,7 +336,6 @@ void gsrt_planning_note_predicted(const gsrt_cost *cost, gsrt_scenario_planning 
         for (int q = 0; q < GSRT_PERCENTILE_COUNT; q++)
             out->predicted[m][q].source_text = NULL;
     }
-    out->is_predicted = true;
 }
 
 gsrt_status gsrt_planning_executable(const gsrt_planning *planning, gsrt_diag *diag)

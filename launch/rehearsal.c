@@ -2,7 +2,7 @@
 
 #include "base/limits.h"
 #include "launch/plan_words.h"
-#include "launch/twin_trial.h"
+#include "launch/trial.h"
 #include "placement/deployment_executable.h"
 
 #include <inttypes.h>
@@ -68,18 +68,17 @@ static gsrt_status write_scenario(const stage *s, const gsrt_deployment *deploym
     return status;
 }
 
-/* Run `deployment` in the twin, into `run` of the plan's directory. */
-static gsrt_status play(const stage *s, const gsrt_deployment *deployment, int lost, const char *run,
-                        gsrt_twin_trial *out)
+/* Run `deployment`, into `run` of the plan's directory. */
+static gsrt_status play(const stage *s, const gsrt_deployment *deployment, int lost, const char *run, gsrt_trial *out)
 {
     char directory[GSRT_PATH_BYTES_MAX];
     gsrt_scenario *scenario = NULL;
-    *out = (gsrt_twin_trial){.exit_code = 5};
+    *out = (gsrt_trial){.exit_code = 5};
     if ((size_t)snprintf(directory, sizeof directory, "%s/%s", s->options->directory, run) >= sizeof directory)
         return gsrt_diag_set(s->diag, GSRT_EINPUT, s->options->directory, NULL, "this name is too long");
     gsrt_status status = write_scenario(s, deployment, lost, &scenario);
-    return status == GSRT_OK ? gsrt_twin_try(s->options, scenario, s->planning->rank_count, directory, out, s->diag)
-                             : status;
+    gsrt_try *try_it = s->options->is_live ? gsrt_try_on_machine : gsrt_try_in_twin;
+    return status == GSRT_OK ? try_it(s->options, scenario, s->planning->rank_count, directory, out, s->diag) : status;
 }
 
 /* ---- finalists ---- */
@@ -89,7 +88,7 @@ static bool is_verified(const json_t *report)
     return json_is_true(json_object_get(json_object_get(report, "contract"), "kept"));
 }
 
-/* As the twin has seen it, in base units; < 0: it has not. */
+/* As it was seen, in base units; < 0: it was not. */
 static double observed_of(const json_t *report, gsrt_measure measure, gsrt_percentile percentile)
 {
     const json_t *rows = json_object_get(json_object_get(report, "predicted"), "rows");
@@ -127,9 +126,9 @@ static gsrt_status rehearse(const stage *s, const gsrt_deployment *deployment, g
 {
     const gsrt_objective *o = &s->planning->problem.objective;
     gsrt_rehearsed *r = &all->finalists[all->finalist_count];
-    gsrt_twin_trial end = {0};
+    gsrt_trial end = {0};
     gsrt_cost cost;
-    *r = (gsrt_rehearsed){.observed = -1};
+    *r = (gsrt_rehearsed){.observed = -1, .is_live = s->options->is_live};
     (void)snprintf(r->run, sizeof r->run, "rehearsal/finalist-%" PRIu32, ++all->finalist_count);
     gsrt_status status = gsrt_planning_predict(s->planning, deployment, NULL, &cost);
     if (status != GSRT_OK)
@@ -176,12 +175,13 @@ static bool is_finalist(const gsrt_planning *p, const gsrt_rival *rival)
 static gsrt_status note_seen(gsrt_planning *p, uint32_t rival, const gsrt_rehearsed *its, const gsrt_rehearsed *chosen)
 {
     char why[GSRT_REHEARSAL_LIMIT_BYTES + 64];
+    const char *where = chosen->is_live ? "on this machine" : "in the twin";
     if (its->exit_code != 0)
-        (void)snprintf(why, sizeof why, "in the twin it ends with exit code %d", its->exit_code);
+        (void)snprintf(why, sizeof why, "%s it ends with exit code %d", where, its->exit_code);
     else if (its->misses_limit && !chosen->misses_limit)
-        (void)snprintf(why, sizeof why, "in the twin it misses a limit: %s", its->missed);
+        (void)snprintf(why, sizeof why, "%s it misses a limit: %s", where, its->missed);
     else
-        (void)snprintf(why, sizeof why, "the objective, as the twin has seen it");
+        (void)snprintf(why, sizeof why, "the objective as seen %s", where);
     return gsrt_planning_note_seen(p, rival, why, its->exit_code != 0 ? -1 : its->observed, chosen->observed);
 }
 
@@ -232,13 +232,14 @@ void gsrt_rehearsal_fini(gsrt_rehearsal *rehearsal)
 
 /* ---- losses ---- */
 
-static void note_loss(const gsrt_twin_trial *end, gsrt_plan_fallback *f)
+static void note_loss(const gsrt_trial *end, bool is_live, gsrt_plan_fallback *f)
 {
     const json_t *failure = json_array_get(json_object_get(end->report, "failures"), 0);
     const json_t *recovered = json_object_get(failure, "recovered_ms");
     const json_t *detected = json_object_get(failure, "detected_ms");
     const char *method = json_string_value(json_object_get(failure, "method"));
     f->is_rehearsed = true;
+    f->is_live = is_live;
     f->is_verified = is_verified(end->report);
     f->exit_code = end->exit_code;
     f->recovered_ms = json_is_number(recovered) ? json_number_value(recovered) : -1;
@@ -257,13 +258,13 @@ gsrt_status gsrt_rehearsal_run_losses(const gsrt_planning *planning, const gsrt_
     gsrt_status status = GSRT_OK;
     for (uint32_t i = 0; i < fallbacks->count && status == GSRT_OK; i++) {
         gsrt_plan_fallback *f = &fallbacks->items[i];
-        gsrt_twin_trial end = {0};
+        gsrt_trial end = {0};
         if (!f->is_of_rank || f->words == NULL)
             continue;
         (void)snprintf(f->run, sizeof f->run, "rehearsal/without-rank%" PRIu32, f->rank);
         status = play(&s, planning->choice, (int)f->rank, f->run, &end);
         if (status == GSRT_OK)
-            note_loss(&end, f);
+            note_loss(&end, options->is_live, f);
         json_decref(end.report);
     }
     return status;

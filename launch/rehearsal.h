@@ -1,13 +1,15 @@
-/* Plans that are run in the twin before one of them is chosen: the plan that the model predicts to be best, and its
- * closest rivals; then the chosen one once more for each rank, which is killed in the middle of the answer.
+/* Plans that are run before one of them is chosen, in the twin or by ranks of this machine (launch/trial.h): the plan
+ * that the model predicts to be best, and its closest rivals; then the chosen one once more for each rank, which is
+ * killed in the middle of the answer.
  *
- * What the twin observes decides between finalists, where it observes the objective (not money, power or memory): it
- * has the runtime's own scheduler, batches and messages, which the model has only in the mean. A finalist that does not
- * come to its end, or whose tokens differ from the reference, is out; one that misses a limit of the objective stands
- * behind those that keep it. Only plans of the job's ranks can be rehearsed; the scenario's faults and moves are not.
+ * What is observed decides between finalists, where the objective is observed (not money, power or memory): the twin
+ * has the runtime's own scheduler, batches and messages, which the model has only in the mean; a machine is what it is.
+ * A finalist that does not come to its end, or whose tokens differ from the reference, is out; one that misses a limit
+ * of the objective stands behind those that keep it. Only plans of the job's ranks can be rehearsed; the scenario's
+ * faults and moves are not.
  *
- * Each rehearsal is an ordinary run of the twin, kept in DIR/rehearsal/; a function of the scenario and the number of
- * ranks. Main thread. Cost: a run of the twin each.
+ * Each rehearsal is an ordinary run, kept in DIR/rehearsal/; in the twin, a function of the scenario and the number of
+ * ranks. Main thread. Cost: a run each.
  */
 #ifndef GSRT_LAUNCH_REHEARSAL_H
 #define GSRT_LAUNCH_REHEARSAL_H
@@ -23,8 +25,9 @@ typedef struct gsrt_rehearsed {
     int exit_code;                           /* of that run: 0, or it is out */
     bool is_verified;                        /* its tokens were compared with the reference's, and are these */
     gsrt_quantity predicted;                 /* the objective */
-    double observed;                         /* the objective in its base unit; < 0: the twin does not observe it */
-    bool misses_limit;                       /* of the objective, as the twin has seen it */
+    double observed;                         /* the objective in its base unit; < 0: it is not observed */
+    bool is_live;                            /* on this machine; else in the twin */
+    bool misses_limit;                       /* of the objective, as it was seen */
     char missed[GSRT_REHEARSAL_LIMIT_BYTES]; /* the first: "tpot p50 24.1 us, and the limit is 20 us" */
     bool is_chosen;
 } gsrt_rehearsed;

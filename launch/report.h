@@ -139,7 +139,8 @@ typedef struct gsrt_report_move {
     char why[GSRT_MOVE_WHY_BYTES]; /* it was not done; empty: it was */
     uint64_t order;                /* of whoever asked for it; 0: the scenario */
 } gsrt_report_move;
-/* What was predicted of a plan that was looked for, to stand beside what was observed. */
+/* What was predicted of a plan that was looked for, to stand beside what was observed; of one that was written, all
+ * values are unknown. */
 typedef struct gsrt_report_predicted {
     const gsrt_quantity (*values)[GSRT_PERCENTILE_COUNT]; /* [GSRT_MEASURE_COUNT] */
     double time_scale;                                    /* observed times of simulated devices are stretched by it */
@@ -162,7 +163,7 @@ typedef struct gsrt_report {
     uint32_t rank_count;
     const gsrt_report_backend *backends; /* [backend_count] */
     uint32_t backend_count;
-    const gsrt_report_predicted *predicted; /* NULL: the plan was written, and nothing was predicted */
+    const gsrt_report_predicted *predicted; /* NULL: nothing was predicted, and nothing observed */
     const gsrt_report_snapshots *snapshots; /* NULL: the scenario asks for none */
     const gsrt_report_replicas *replicas;   /* likewise */
     const gsrt_report_failure *failures;    /* [failure_count], in the order of their numbers */

@@ -67,9 +67,8 @@ typedef struct gsrt_scenario_planning {
     gsrt_demand demand;       /* what is unknown or 0 follows from the requests: gsrt_planning_open */
     struct gsrt_policy_rules *rules; /* in the arena; default: anybody's, anywhere */
     /* after launch/plan_resolve.h has planned */
-    char *planned;     /* owned: plan.json of the plan that was found ("gsrt-plan/2"); NULL: none was looked for */
-    bool is_predicted; /* the next says something */
-    gsrt_quantity predicted[GSRT_MEASURE_COUNT][GSRT_PERCENTILE_COUNT]; /* of the plan; without sources */
+    char *planned; /* owned: plan.json of the plan that was found ("gsrt-plan/2"); NULL: none was looked for */
+    gsrt_quantity predicted[GSRT_MEASURE_COUNT][GSRT_PERCENTILE_COUNT]; /* of the plan; without sources; else unknown */
 } gsrt_scenario_planning;
 
 typedef struct gsrt_scenario {

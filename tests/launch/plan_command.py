@@ -174,7 +174,7 @@ with tempfile.TemporaryDirectory() as work:
     other = os.path.join(work, "other")
     run("plan", IRREGULAR, "--set", "plan=auto", "--set", "fleet={devices: [{rank: 0}, {rank: 1}]}", "--set", "objective=throughput",
         "--set", "twin={link: {latency_us: 20}}", "--rehearse", "2", "-o", other,
-        words=["of all plans that were rehearsed", "was predicted to be better; the objective, as the twin has seen it"])
+        words=["of all plans that were rehearsed", "was predicted to be better; the objective as seen in the twin"])
     plan = json.load(open(os.path.join(other, "plan.json")))
     is_valid(plan, "--rehearse, another")
     first, second = plan["rehearsal"]
@@ -204,6 +204,8 @@ with tempfile.TemporaryDirectory() as work:
     run("plan", IRREGULAR, "--rehearse", "2", code=1, says=["say where with '-o DIR'"])
     run("plan", IRREGULAR, "--rehearse", "0", "-o", other, code=1, says=["give one from 1 to 16"])
     run("plan", IRREGULAR, "--rehearse", "2", "--validate", "-o", other, code=1, says=["are two steps"])
+    run("plan", IRREGULAR, "--live", code=1, says=["'--live' says how to rehearse; add '--rehearse 2'"])
+    run("twin", IRREGULAR, "--live", code=1, says=["only 'plan' takes '--live'"])
     run("twin", IRREGULAR, "--rehearse", "2", "-o", other, code=1, says=["only 'plan' takes '--rehearse'"])
 
     # moves of a plan that is still to be made are looked at when it is there
