@@ -117,15 +117,13 @@ static gsrt_status ask_if_all_ended(gsrt_actor *self, gateway *g)
     return g->is_waiting ? GSRT_OK : ask_for_accounts(self, g);
 }
 
-/* A budget is exceeded: what was emitted stays, and what follows is computed anew in another view; where nothing
- * follows, that is all. */
-static gsrt_status on_violation(gsrt_actor *self, gateway *g, const gsrt_violation_seen *seen)
+/* What this view computes is not to be emitted: in another one, with what is left of what was narrowed, if anything is
+ * to follow. */
+static gsrt_status begin_anew(gateway *g, const gsrt_violation_seen *seen)
 {
     const gsrt_answers *answers = g->options.answers;
-    gsrt_status status = g->options.on_violation(g->options.arg, seen, g->options.diag);
-    bool is_over = answers->finished_count == answers->scenario->request_count;
-    if (status != GSRT_OK || is_over)
-        return status == GSRT_OK && g->is_waiting ? ask_if_all_ended(self, g) : status;
+    if (answers->finished_count == answers->scenario->request_count)
+        return GSRT_OK;
     if (g->member_count == 1)
         return gsrt_diag_set(g->options.diag, GSRT_EPEER, NULL, NULL,
                              "a budget was exceeded, and one rank alone cannot begin anew; go on with 'gsrt-launch "
@@ -134,6 +132,16 @@ static gsrt_status on_violation(gsrt_actor *self, gateway *g, const gsrt_violati
     g->is_violated = true;
     gsrt_healing_violated(g->options.healing, g->plan, seen);
     return GSRT_OK;
+}
+
+/* A budget is exceeded: what was emitted stays, and what follows is computed anew in another view; where nothing
+ * follows, that is all. */
+static gsrt_status on_violation(gsrt_actor *self, gateway *g, const gsrt_violation_seen *seen)
+{
+    gsrt_status status = g->options.on_violation(g->options.arg, seen, g->options.diag);
+    if (status == GSRT_OK)
+        status = begin_anew(g, seen);
+    return status == GSRT_OK && g->is_waiting && !g->is_violated ? ask_if_all_ended(self, g) : status;
 }
 
 static gsrt_status look_at_watch(gsrt_actor *self, gateway *g)
@@ -346,6 +354,8 @@ static gsrt_status begin_emitting(gsrt_actor *self, gateway *g)
         return GSRT_OK;
     g->is_emitting = true;
     gsrt_status status = g->options.begin_emitting(g->options.arg, g->options.diag);
+    if (status == GSRT_ESTALE) /* whoever led before has seen a budget exceeded */
+        status = begin_anew(g, &gsrt_eras_last(&answers->eras)->why);
     for (uint32_t i = 0; i < answers->scenario->request_count && status == GSRT_OK; i++) {
         g->known[i] = answers->items[i].token_count;
         gsrt_healing_known(g->options.healing, i, g->known[i]);

@@ -329,6 +329,7 @@ gsrt_status gsrt_outcome_open(gsrt_outcome *o, uint32_t epoch, const char *path,
 gsrt_status gsrt_outcome_begin_emitting(gsrt_outcome *o, gsrt_diag *diag)
 {
     bool is_first = !is_emitting_on(o, o->led_epoch);
+    uint32_t era_count = o->answers.eras.count;
     o->emitting_epoch = o->led_epoch;
     if (!is_first)
         return begin_era(o, diag);
@@ -338,6 +339,12 @@ gsrt_status gsrt_outcome_begin_emitting(gsrt_outcome *o, gsrt_diag *diag)
     if (status == GSRT_OK)
         status = gsrt_answers_show(&o->answers);
     gsrt_terminal_went_on(&o->terminal);
+    if (status == GSRT_OK)
+        status = take_up_eras(o, diag);
+    if (status == GSRT_OK && o->answers.eras.count > era_count) {
+        close_watch(o);
+        return GSRT_ESTALE;
+    }
     return status == GSRT_OK ? begin_era(o, diag) : status;
 }
 

@@ -56,7 +56,9 @@ GSRT_MUST_CHECK gsrt_status gsrt_outcome_prepare(gsrt_outcome *outcome, gsrt_dia
  * Errors as above, and as gsrt_answers_restore. */
 GSRT_MUST_CHECK gsrt_status gsrt_outcome_open(gsrt_outcome *outcome, uint32_t epoch, const char *path, gsrt_diag *diag);
 /* Nothing is in the way of emitting in the view that it was opened for: whoever led before has stopped. Take up what
- * he has emitted since then; the sink is this rank's from here on. Errors as gsrt_answers_restore. */
+ * he has emitted since then; the sink is this rank's from here on. GSRT_ESTALE: he has seen a budget exceeded since
+ * then, so that what this view computes is not to be emitted; the next one's plan narrows what is left. Errors as
+ * gsrt_answers_restore. */
 GSRT_MUST_CHECK gsrt_status gsrt_outcome_begin_emitting(gsrt_outcome *outcome, gsrt_diag *diag);
 /* The watch has seen a budget exceeded in view `epoch`: the evidence says so from now on (evidence.json of the run),
  * and another era is due with what is left (narrowed.json); the next view's plan narrows that. Nothing is watched any

@@ -155,9 +155,39 @@ START_TEST(an_answer_that_was_ended_late_has_ended)
 }
 END_TEST
 
+START_TEST(a_budget_that_was_exceeded_late_is_known)
+{
+    leader before, next;
+    gsrt_diag diag = {0};
+    gsrt_buffer json;
+    read_all();
+    begin(&before);
+    begin(&next);
+    open_view(&before, 1, NULL);
+    begin_emitting(&before);
+    open_view(&next, 2, directory);
+    const gsrt_violation_seen seen = {"divergence", 2, 1, 0, 3};
+    gsrt_eras *eras = &before.outcome.answers.eras; /* its lease has not run out, and its watch sees something */
+    ck_assert_int_eq(gsrt_eras_add(eras, 1, &seen, scenario->plan), GSRT_OK);
+    gsrt_buffer_init(&json, 1 << 16);
+    ck_assert_int_eq(gsrt_eras_print(eras, &json), GSRT_OK);
+    ck_assert_int_eq(
+        gsrt_run_directory_write(before.outcome.directory, "narrowed.json", gsrt_buffer_span(&json), &diag), GSRT_OK);
+    gsrt_buffer_fini(&json);
+    ck_assert_int_eq(gsrt_outcome_begin_emitting(&next.outcome, &diag), GSRT_ESTALE);
+    ck_assert_uint_eq(next.outcome.answers.eras.count, 2);
+    open_view(&next, 3, directory); /* with what is left */
+    begin_emitting(&next);
+    ck_assert(gsrt_eras_last(&next.outcome.answers.eras)->has_begun);
+    gsrt_outcome_fini(&before.outcome);
+    gsrt_outcome_fini(&next.outcome);
+    close_all();
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {what_the_one_before_emits_late_is_not_emitted_again,
-                            an_answer_that_was_ended_late_has_ended};
+                            an_answer_that_was_ended_late_has_ended, a_budget_that_was_exceeded_late_is_known};
     return unit_run("outcome", tests, sizeof tests / sizeof tests[0]);
 }
