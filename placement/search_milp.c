@@ -96,6 +96,18 @@ static bool solve(const instance *in, uint32_t layer_count, bool is_sum, uint32_
     return is_solved;
 }
 
+/* In units of the fastest group's layer: the solver's tolerances are made for numbers near 1. */
+static void scale(instance *in)
+{
+    double least = in->layer_seconds[0];
+    for (uint32_t i = 1; i < in->count; i++)
+        least = fmin(least, in->layer_seconds[i]);
+    for (uint32_t i = 0; i < in->count; i++) {
+        in->layer_seconds[i] /= least;
+        in->used_seconds[i] /= least;
+    }
+}
+
 /* Seconds and bytes of the mean layer on one group. */
 static void describe(gsrt__search *s, uint32_t numeric, double rows, uint32_t stages, instance *in)
 {
@@ -118,6 +130,7 @@ static void describe(gsrt__search *s, uint32_t numeric, double rows, uint32_t st
         double most = s->classes[m->class].capacity * m->count / bytes;
         in->most[i] = most > s->layer_count ? s->layer_count : (double)(uint32_t)most;
     }
+    scale(in);
 }
 
 static bool judge(gsrt__search *s, uint32_t numeric, const instance *in, const uint32_t *layers, uint64_t replicas,
@@ -194,11 +207,13 @@ static bool try_widths(gsrt__search *s, uint32_t numeric, const uint32_t *widths
     return true;
 }
 
-/* The next combination of widths 1, 2, 4 ... or none, class by class. false: it was the last. */
-static bool next_widths(const gsrt__search *s, uint32_t *widths)
+/* The next combination of widths 1, 2, 4 ... or none, class by class, of classes that can compute so. false: it was the
+ * last. */
+static bool next_widths(const gsrt__search *s, uint32_t numeric, uint32_t *widths)
 {
     for (uint32_t c = 0; c < s->class_count; c++) {
-        uint64_t most = s->classes[c].barred == NULL ? s->classes[c].levels[0] : 0;
+        bool is_usable = s->classes[c].barred == NULL && gsrt__incapable(s, c, numeric) == NULL;
+        uint64_t most = is_usable ? s->classes[c].levels[0] : 0;
         uint32_t next = widths[c] == 0 ? 1 : widths[c] * 2;
         if (next <= most && next < 1u << WIDTHS) {
             widths[c] = next;
@@ -227,7 +242,7 @@ void gsrt__search_milp(gsrt__search *s)
     for (uint32_t n = 0; n < s->numeric_count; n++) {
         bool goes_on = !s->numerics[n].is_refused;
         memset(widths, 0, s->class_count * sizeof *widths);
-        while (goes_on && next_widths(s, widths))
+        while (goes_on && next_widths(s, n, widths))
             goes_on = try_widths(s, n, widths, room);
     }
     (void)glp_term_out(was_loud);

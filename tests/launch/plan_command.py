@@ -257,6 +257,12 @@ with tempfile.TemporaryDirectory() as work:
     if not {"one of 2 rack", "mesh"} & {f["without"] for f in plan["fallbacks"]}:
         fail("no fallback for a rack:", [f["without"] for f in plan["fallbacks"]])
     run("plan", big, "--rehearse", "2", "-o", os.path.join(work, "none"), code=2, says=["on the ranks of a run"])
+    # engines that lack a rate are no unknowns of the integer program
+    half = FLEET.replace("links:", '  - {name: half, kind: engine, in: node, count: 2, software: {gsrt-canonical: "1"}, rates: {matmul: {i8: "50 TFLOPS"}, '
+                         'vector: {f32: "50 TFLOPS"}}, memory: [{tier: hbm, capacity: "40 GB", bandwidth: "2 TB/s"}], launch_overhead: "3 us"}\nlinks:\n'
+                         '  - {from: half, to: mesh, kind: coherent, both: true, bandwidth: "300 GB/s", latency: "1 us", contention: mesh}')
+    write(work, "half-fleet.yaml", half.replace("count: 4, rates", 'count: 4, software: {gsrt-canonical: "1"}, rates'))
+    run("plan", "--policy", "milp", scenario(work, "half", fleet="inventory: half-fleet.yaml", more="objective: throughput\n"), words=["choice", "gpu"])
     # KV where there is room: a memory that weights nearly fill, and that of the host
     write(work, "host-fleet.yaml", HOSTED)
     host = scenario(work, "host", "synthetic: {layers: 12, dim: 1024, heads: 8, ffn: 4096, vocab: 32000}", fleet="inventory: host-fleet.yaml")
