@@ -304,6 +304,22 @@ static void slowest_steps(prediction *p, gsrt_cost *out)
                               .quantity;
 }
 
+/* A percentile is at least every lower one, so both ends of its interval are at least that one's. Squares of what
+ * causes do need not be: where several causes can do no more, a larger value leaves them less. */
+static void raise_percentiles(prediction *p, gsrt_measure measure)
+{
+    for (gsrt_percentile k = 1; k < GSRT_PERCENTILE_COUNT; k++) {
+        const gsrt_quantity *lower = &p->values[measure][k - 1].quantity;
+        gsrt_quantity *own = &p->values[measure][k].quantity;
+        if (!lower->is_known || !own->is_known)
+            continue;
+        own->lo = fmax(own->lo, lower->lo);
+        own->hi = fmax(own->hi, lower->hi);
+        if (p->walk.why != NULL && p->walk.status == GSRT_OK)
+            p->walk.why->nodes[p->values[measure][k].node].value = *own;
+    }
+}
+
 static void give(const prediction *p, gsrt_cost *out)
 {
     for (gsrt_measure m = 0; m < GSRT_MEASURE_COUNT; m++) {
@@ -333,6 +349,8 @@ static gsrt_status predict(const gsrt_cost_question *question, const gsrt_cost_p
     serve(&p);
     gsrt_status status = remember(&p, out);
     slowest_steps(&p, out);
+    for (gsrt_measure m = 0; m <= GSRT_MEASURE_LATENCY; m++)
+        raise_percentiles(&p, m);
     give(&p, out);
     gsrt_arena_fini(&spreads);
     free(p.loads);

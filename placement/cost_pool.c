@@ -195,7 +195,7 @@ static gsrt__term synchrony(gsrt__walk *walk, const gsrt__request *request)
  * waited for, too. */
 static double wave(const gsrt__load *load, double n, double percentile)
 {
-    return percentile * (n - 1) + (1 - percentile) * (load->together - 1);
+    return percentile * (n - 1) + (1 - percentile) * (fmin(load->together, n) - 1);
 }
 
 static gsrt__term wait_closed(gsrt__walk *walk, const gsrt__load *load, const gsrt__request *request, double present,

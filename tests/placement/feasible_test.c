@@ -101,6 +101,19 @@ static void check_ranking(const gsrt_cost_question *asked, const gsrt_cost *whol
     question.memo = gsrt_cost_memo_free(question.memo);
 }
 
+/* A higher percentile is no less: neither what is predicted, nor either end of its interval. */
+static void check_percentiles(const game *g, const gsrt_cost *cost)
+{
+    for (gsrt_measure m = 0; m <= GSRT_MEASURE_LATENCY; m++)
+        for (gsrt_percentile k = 1; k < GSRT_PERCENTILE_COUNT; k++) {
+            const gsrt_quantity *a = &cost->values[m][k - 1], *b = &cost->values[m][k];
+            if (a->is_known && b->is_known && !(a->value <= b->value && a->lo <= b->lo && a->hi <= b->hi))
+                FAIL(g, "%s %s is %.17g [%.17g, %.17g], and %s %.17g [%.17g, %.17g]", gsrt_measure_word(m),
+                     gsrt_percentile_word(k - 1), a->value, a->lo, a->hi, gsrt_percentile_word(k), b->value, b->lo,
+                     b->hi);
+        }
+}
+
 static gsrt_cost predict(const game *g, const gsrt_deployment *deployment)
 {
     const gsrt_search_problem *p = &g->t.problem;
@@ -109,6 +122,7 @@ static gsrt_cost predict(const game *g, const gsrt_deployment *deployment)
         .workload = p->workload, .fleet = g->today, .deployment = deployment, .demand = &p->demand, .mode = p->mode};
     ck_assert_int_eq(gsrt_cost_predict(&question, NULL, &cost), GSRT_OK);
     check_ranking(&question, &cost);
+    check_percentiles(g, &cost);
     return cost;
 }
 
