@@ -55,6 +55,7 @@ static const example examples[] = {
     {"queue", {2, 1, 1, 1}, GSRT_COST_NEVER_S},
     {"slot queue", {0.5, 1, 1, 1}, 1}, /* one slot: M/M/1 again */
     {"slot queue", {2, 1, 1, 1}, GSRT_COST_NEVER_S},
+    {"there and back", {0.04, 0.05}, 0.09},
     {"latency", {1, 0.1, 11}, 2},
     {"tokens", {3, 100}, 300},
     {"accepted", {0.5, 2}, 1.75},
