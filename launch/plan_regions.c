@@ -44,6 +44,7 @@ static bool look_at(const gsrt_planning *p, const gsrt_cost *cost, uint32_t regi
             out->more = route->more;
     }
     out->share = shares[0] > shares[1] ? shares[0] : shares[1];
+    out->only = shares[0] > 0 && shares[1] == 0 ? "prefill" : shares[1] > 0 && shares[0] == 0 ? "decode" : NULL;
     return is_there;
 }
 
@@ -90,8 +91,10 @@ gsrt_status gsrt_plan_regions_say(const gsrt_planning *planning, gsrt_buffer *ou
             continue;
         is_away = true;
         status = region.is_entered
-                     ? gsrt_buffer_print(out, "spills to %s: %.3g %% of the requests, %s more to the first token\n",
-                                         region.name, region.share * 100, gsrt_plan_number(&region.more, more))
+                     ? gsrt_buffer_print(out, "spills to %s%s%s: %.3g %% of the requests, %s more to the first token\n",
+                                         region.name, region.only == NULL ? "" : ", only to ",
+                                         region.only == NULL ? "" : region.only, region.share * 100,
+                                         gsrt_plan_number(&region.more, more))
                      : gsrt_buffer_print(out, "computes a part of %.3g %% of the requests in %s\n", region.share * 100,
                                          region.name);
     }

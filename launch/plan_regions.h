@@ -8,6 +8,7 @@ typedef struct gsrt_plan_region {
     const char *name;   /* of the fleet; "no region": engines that stand in none */
     bool is_origin;     /* requests come from there */
     bool is_entered;    /* requests are sent there; false: they only pass through stages there */
+    const char *only;   /* "prefill" or "decode", where that is all that is done there; NULL: both are */
     double share;       /* 0..1 of all requests: computed there, or a part of them */
     gsrt_quantity more; /* s to their first token, of those that are sent there: the most; 0 of the origin */
 } gsrt_plan_region;
