@@ -152,6 +152,15 @@ static void load_decode(gsrt__walk *walk, uint32_t pool, const gsrt__request *re
     load->busy[1] = time.busy;
 }
 
+/* How long a prompt waits for others. rate: of requests. */
+static gsrt__term gathering(gsrt__walk *walk, const gsrt__load *load, gsrt__term rate)
+{
+    const gsrt__term inputs[] = {
+        gsrt__counted(walk, "steps that prompts gather for", walk->question->demand->gather_steps, GSRT__PLAIN),
+        load->trip, rate};
+    return gsrt__derive(walk, GSRT__EQUATION_GATHERING, "waiting for other prompts", inputs);
+}
+
 gsrt__load gsrt__pool_load(gsrt__walk *walk, uint32_t pool, const gsrt__request *request, double held)
 {
     const gsrt_deployment_pool *in = &walk->deployment->pools[pool];
@@ -169,11 +178,15 @@ gsrt__load gsrt__pool_load(gsrt__walk *walk, uint32_t pool, const gsrt__request 
         load.capacity = load.rate;
         return load;
     }
-    const gsrt__term cycle[] = {gsrt__counted(walk, "sequences under way", load.held, GSRT__PLAIN),
-                                load.does_prefill ? load.service
-                                                  : gsrt__counted(walk, "no prefills here", 0, GSRT__SECOND),
-                                gsrt__counted(walk, "tokens of a request", request->output, GSRT__PLAIN), load.trip};
+    gsrt__term cycle[] = {gsrt__counted(walk, "sequences under way", load.held, GSRT__PLAIN),
+                          load.does_prefill ? load.service : gsrt__counted(walk, "no prefills here", 0, GSRT__SECOND),
+                          gsrt__counted(walk, "tokens of a request", request->output, GSRT__PLAIN), load.trip,
+                          gsrt__counted(walk, "no waiting", 0, GSRT__SECOND)};
     load.rate = gsrt__derive(walk, GSRT__EQUATION_CLOSED_RATE, "requests of a replica per second", cycle);
+    if (load.does_prefill && walk->question->demand->gather_steps > 0) {
+        cycle[4] = gathering(walk, &load, load.rate); /* in it nobody computes for who holds the place */
+        load.rate = gsrt__derive(walk, GSRT__EQUATION_CLOSED_RATE, "requests per second, waiting included", cycle);
+    }
     load.capacity = load.rate;
     return load;
 }
@@ -271,15 +284,13 @@ static gsrt__term gathered(gsrt__walk *walk, const gsrt__load *load, gsrt__term 
 {
     gsrt__term count =
         gsrt__counted(walk, "steps that prompts gather for", walk->question->demand->gather_steps, GSRT__PLAIN);
-    const gsrt__term inputs[] = {count, load->trip, rate};
     gsrt__term others = gsrt__derive2(
         walk, GSRT__EQUATION_SMALLER, "others that gather, in one step",
         gsrt__derive2(walk, GSRT__EQUATION_PART, "others that gather", count,
                       gsrt__derive2(walk, GSRT__EQUATION_UTILISATION, "requests of a step", rate, load->trip)),
         gsrt__counted(walk, "others that a step holds", load->together - 1, GSRT__PLAIN));
     return gsrt__derive2(
-        walk, GSRT__EQUATION_SUM, "until a batch of prompts is computed",
-        gsrt__derive(walk, GSRT__EQUATION_GATHERING, "waiting for other prompts", inputs),
+        walk, GSRT__EQUATION_SUM, "until a batch of prompts is computed", gathering(walk, load, rate),
         gsrt__derive2(walk, GSRT__EQUATION_TIMES, "prefills of those that gathered", others, load->shared));
 }
 
