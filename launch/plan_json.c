@@ -1,6 +1,7 @@
 #include "launch/plan_json.h"
 
 #include "base/limits.h"
+#include "launch/plan_regions.h"
 #include "launch/plan_topology.h"
 #include "launch/plan_why.h"
 #include "launch/plan_words.h"
@@ -119,6 +120,7 @@ static json_t *demand_json(const gsrt_demand *demand)
     gsrt_tree_bool(&t, "prefills_first", demand->prefills_first);
     gsrt_tree_u64(&t, "gather_steps", demand->gather_steps);
     gsrt_tree_bool(&t, "kv_offload", demand->kv_offload);
+    gsrt_tree_text(&t, "origin", demand->origin);
     return t.value;
 }
 
@@ -292,6 +294,23 @@ static json_t *predictions_json(const gsrt_planning *p)
         int percentiles = (gsrt_measure)m <= GSRT_MEASURE_LATENCY ? GSRT_PERCENTILE_COUNT : 1;
         for (int q = 0; q < percentiles; q++)
             all = gsrt_tree_append(all, prediction_json(p, (gsrt_measure)m, (gsrt_percentile)q));
+    }
+    return all;
+}
+
+/* Where requests are served, the region that they come from first. */
+static json_t *served_json(const gsrt_planning *p)
+{
+    gsrt_plan_region region;
+    json_t *all = json_array();
+    for (uint32_t i = 0; gsrt_plan_region_at(p, &p->cost, i, &region); i++) {
+        gsrt_tree t = begin();
+        gsrt_tree_text(&t, "region", region.name);
+        gsrt_tree_bool(&t, "origin", region.is_origin);
+        gsrt_tree_bool(&t, "enters", region.is_entered);
+        gsrt_tree_real(&t, "share", region.share);
+        gsrt_tree_set(&t, "more", gsrt_tree_quantity(&region.more));
+        all = gsrt_tree_append(all, t.value);
     }
     return all;
 }
@@ -542,6 +561,8 @@ static void set_choice(const gsrt_planning *p, const gsrt_plan_fallbacks *fallba
     gsrt_tree_set(t, "choice", choice_json(p));
     gsrt_tree_set(t, "why", written(p, gsrt_plan_why));
     gsrt_tree_set(t, "predictions", predictions_json(p));
+    if (p->problem.demand.origin != NULL)
+        gsrt_tree_set(t, "served", served_json(p));
     gsrt_tree_set(t, "memory", memories_json(p));
     gsrt_tree_set(t, "binding", bindings_json(p));
     gsrt_tree_set(t, "proofs", proofs_json(p));

@@ -138,6 +138,27 @@ static void put_predictions(page *p)
     }
 }
 
+/* Where requests are served, where it matters where they come from. */
+static void put_served(page *p)
+{
+    const json_t *list = json_object_get(p->plan, "served");
+    char more[GSRT_PLAN_WORDS_BYTES];
+    if (json_array_size(list) > 0)
+        put(p, "served in          requests     to the first token\n");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *r = json_array_get(list, i);
+        char share[16];
+        (void)snprintf(share, sizeof share, "%.3g %%", 100 * number_at(r, "share"));
+        if (json_is_true(json_object_get(r, "origin")))
+            put(p, "  %-16s %-12s they come from there\n", text_at(r, "region", "?"), share);
+        else if (json_is_true(json_object_get(r, "enters")))
+            put(p, "  %-16s %-12s %s more: they spill\n", text_at(r, "region", "?"), share,
+                quantity(json_object_get(r, "more"), more));
+        else
+            put(p, "  %-16s %-12s a part of each is computed there\n", text_at(r, "region", "?"), share);
+    }
+}
+
 static void put_memory(page *p)
 {
     const json_t *list = json_object_get(p->plan, "memory");
@@ -337,19 +358,11 @@ static const struct {
     const char *name;
     void (*put)(page *p);
 } sections[] = {
-    {"choice", put_choice},
-    {"predictions", put_predictions},
-    {"memory", put_memory},
-    {"topology", put_topology},
-    {"why", put_why},
-    {"binding", put_binding},
-    {"proofs", put_proofs},
-    {"assumptions", put_assumptions},
-    {"debt", put_debt},
-    {"fallbacks", put_fallbacks},
-    {"rehearsal", put_rehearsal},
-    {"rejected", put_rejected},
-    {"search", put_search},
+    {"choice", put_choice},     {"predictions", put_predictions}, {"served", put_served},
+    {"memory", put_memory},     {"topology", put_topology},       {"why", put_why},
+    {"binding", put_binding},   {"proofs", put_proofs},           {"assumptions", put_assumptions},
+    {"debt", put_debt},         {"fallbacks", put_fallbacks},     {"rehearsal", put_rehearsal},
+    {"rejected", put_rejected}, {"search", put_search},
 };
 enum { SECTION_COUNT = sizeof sections / sizeof sections[0] };
 

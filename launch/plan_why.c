@@ -1,5 +1,6 @@
 #include "launch/plan_why.h"
 
+#include "launch/plan_regions.h"
 #include "launch/plan_words.h"
 
 #include <inttypes.h>
@@ -402,7 +403,7 @@ static gsrt_status say_left_out(const gsrt_planning *p, gsrt_buffer *out)
 gsrt_status gsrt_plan_why(const gsrt_planning *planning, gsrt_buffer *out)
 {
     static gsrt_status (*const sayings[])(const gsrt_planning *, gsrt_buffer *) = {
-        say_objective, say_terms, say_bindings, say_rehearsed, say_rival, say_left_out};
+        say_objective, say_terms, gsrt_plan_regions_say, say_bindings, say_rehearsed, say_rival, say_left_out};
     gsrt_status status = GSRT_OK;
     for (size_t i = 0; i < sizeof sayings / sizeof sayings[0] && status == GSRT_OK; i++)
         status = sayings[i](planning, out);

@@ -1,5 +1,7 @@
 #include "launch/plan_words.h"
 
+#include "launch/plan_regions.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -175,7 +177,7 @@ static gsrt_status put_pool(const gsrt_planning *p, const gsrt_deployment_pool *
         status = gsrt_buffer_print(out, ", %" PRIu32 " tokens drafted", pool->draft_tokens);
     if (status == GSRT_OK && pool->kv_offload > 0)
         status = put_offload(p, pool, out);
-    return status;
+    return status == GSRT_OK ? gsrt_plan_regions_words(p, pool, out) : status;
 }
 
 gsrt_status gsrt_plan_words_deployment(const gsrt_planning *planning, const gsrt_deployment *deployment,

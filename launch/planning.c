@@ -138,6 +138,32 @@ static gsrt_status check_server(const gsrt_planning *p, gsrt_diag *diag)
                          "inventory");
 }
 
+/* Requests come from one region of the inventory. */
+static gsrt_status check_origin(const gsrt_planning *p, gsrt_diag *diag)
+{
+    const gsrt_fleet *fleet = p->problem.fleet;
+    const char *origin = p->problem.demand.origin, *file = p->scenario->file;
+    if (origin == NULL)
+        return GSRT_OK;
+    if (p->is_of_ranks)
+        return gsrt_diag_set(diag, GSRT_EINPUT, file, "demand.origin",
+                             "is a region of an inventory, and the ranks stand in none; remove it, or plan for an "
+                             "inventory");
+    uint32_t place = gsrt_fleet_place_named(fleet, origin);
+    if (place == GSRT_FLEET_NONE || fleet->places[place].kind != GSRT_PLACE_REGION)
+        return gsrt_diag_set(diag, GSRT_EINPUT, file, "demand.origin",
+                             "'%s' is no region of %s; give a place of kind region that it has ('gsrt fleet show' "
+                             "lists them)",
+                             origin, p->scenario->planning.inventory);
+    if (fleet->places[place].total > 1)
+        return gsrt_diag_set(diag, GSRT_EINPUT, file, "demand.origin",
+                             "'%s' is %" PRIu64
+                             " regions of %s, and requests come from one; give a place that is there "
+                             "once",
+                             origin, fleet->places[place].total, p->scenario->planning.inventory);
+    return GSRT_OK;
+}
+
 /* ---- open, fini ---- */
 
 gsrt_status gsrt_planning_open(gsrt_planning *planning, const gsrt_scenario *scenario, const gsrt_loaded *loaded,
@@ -172,7 +198,8 @@ gsrt_status gsrt_planning_open(gsrt_planning *planning, const gsrt_scenario *sce
     p->problem.batch_max = scenario->batch_requests;
     p->problem.prefill_tokens_max = scenario->prefill_chunk;
     p->problem.today = today;
-    return check_server(p, diag);
+    status = check_server(p, diag);
+    return status == GSRT_OK ? check_origin(p, diag) : status;
 }
 
 void gsrt_planning_fini(gsrt_planning *planning)

@@ -137,6 +137,8 @@ static void put_demand(printer *p, const gsrt_demand *demand)
         put_u64(p, "\n  gather_steps: ", demand->gather_steps);
     if (demand->kv_offload)
         put(p, "\n  kv_offload: true");
+    if (demand->origin != NULL)
+        put_text(p, "\n  origin: ", demand->origin);
     put(p, "\n");
 }
 

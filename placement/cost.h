@@ -100,6 +100,14 @@ typedef struct gsrt_cost_memory {
     gsrt_quantity far_held; /* B, in all of its second tier that an instance reaches, put there by all that reach it */
 } gsrt_cost_memory;
 
+/* A pool, seen from where requests come from. */
+typedef struct gsrt_cost_route {
+    uint32_t region;    /* the place that its first engine stands in; GSRT_FLEET_NONE: in no region */
+    bool is_away;       /* requests pay for the way: it stands elsewhere, or hands them on to one that does */
+    double share;       /* 0..1 of all requests that pass through it */
+    gsrt_quantity more; /* s that they pay, in their first token; unknown: there is no way */
+} gsrt_cost_route;
+
 typedef struct gsrt_cost {
     gsrt_quantity values[GSRT_MEASURE_COUNT][GSRT_PERCENTILE_COUNT]; /* those without percentiles: the same in all */
     uint32_t nodes[GSRT_MEASURE_COUNT][GSRT_PERCENTILE_COUNT];       /* of the derivation; GSRT_NO_INDEX without one */
@@ -108,6 +116,7 @@ typedef struct gsrt_cost {
     gsrt_quantity transfer_share;            /* of a decode step that is spent on links: a plain number */
     gsrt_cost_memory *memories;              /* [memory_count]; owned */
     uint32_t memory_count;
+    gsrt_cost_route *routes; /* [pool_count of the deployment]; owned; NULL: the demand names no origin */
 } gsrt_cost;
 
 /* A queue that grows without bound: the waiting time of more traffic than there is capacity for, in s. */

@@ -111,7 +111,7 @@ static double stalled(const double *x)
 
 static double closed_rate(const double *x)
 {
-    return x[0] / (x[0] * x[1] + x[2] * x[3]);
+    return x[0] / (x[0] * x[1] + x[2] * x[3] + x[4]);
 }
 
 /* Waiting for the prefills of others: between a random arrival (x[2] of the time one is running) and all at once (x[4]
@@ -392,14 +392,14 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                 {1, 1, 1, -1, -1, -1},
                                 stalled},
     [GSRT__EQUATION_CLOSED_RATE] = {"closed rate",
-                                    "n / (n * prefill + tokens * step)",
+                                    "n / (n * prefill + tokens * step + waiting)",
                                     "Little 1961: n requests that follow each other",
                                     NO_ERROR,
-                                    4,
-                                    {PLAIN, SECOND, PLAIN, SECOND},
+                                    5,
+                                    {PLAIN, SECOND, PLAIN, SECOND, SECOND},
                                     PER_SECOND,
                                     false,
-                                    {1, -1, -1, -1},
+                                    {1, -1, -1, -1, -1},
                                     closed_rate},
     [GSRT__EQUATION_BURST] = {"burst",
                               "M/D/1 waiting, and synchrony of the way from there to all prompts at once: those "
@@ -443,6 +443,16 @@ const gsrt_equation gsrt__equations[GSRT__EQUATION_COUNT] = {
                                    false,
                                    {1, 1, -1, 1},
                                    slot_queue},
+    [GSRT__EQUATION_THERE_AND_BACK] = {"there and back",
+                                       "latency there + latency back",
+                                       "a prompt's way and its answer's; queues and what is sent again only add",
+                                       GUESSED(1, 1.5),
+                                       2,
+                                       {SECOND, SECOND},
+                                       SECOND,
+                                       false,
+                                       {1, 1},
+                                       sum},
     [GSRT__EQUATION_LATENCY] = {"latency",
                                 "first token + (tokens - 1) * time of each",
                                 GSRT__SHARED,

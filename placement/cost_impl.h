@@ -1,6 +1,7 @@
 /* What the files of the cost model share. The way of a prediction: cost_profile.c (once per workload and fleet) ->
  * cost.c (pools, demand, measures) -> cost_stage.c (times and memory of a stage) with cost_network.c (routes and
- * collectives) and cost_offload.c (KV in a second memory tier) -> cost_pool.c (load, waiting); every number passes
+ * collectives) and cost_offload.c (KV in a second memory tier) -> cost_pool.c (load, waiting); cost_origin.c says which
+ * pools requests go to, by how far these are; every number passes
  * through cost_equations.c, has its interval from cost_spread.c, and is recorded by cost_derivation.c.
  */
 #ifndef GSRT_PLACEMENT_COST_IMPL_H
@@ -38,6 +39,7 @@ typedef enum gsrt__equation_id {
     GSRT__EQUATION_GATHERING,
     GSRT__EQUATION_QUEUE,
     GSRT__EQUATION_SLOT_QUEUE,
+    GSRT__EQUATION_THERE_AND_BACK,
     GSRT__EQUATION_LATENCY,
     GSRT__EQUATION_TOKENS,
     GSRT__EQUATION_ACCEPTED,
@@ -266,6 +268,10 @@ typedef struct gsrt__reach {
 gsrt__reach gsrt__reach_between(gsrt__walk *walk, uint32_t from, uint64_t from_instance, uint32_t to,
                                 uint64_t to_instance, uint64_t senders);
 
+/* s for the first byte from one region to another, and back; unknown where there is no way. region GSRT_FLEET_NONE: is
+ * none. */
+gsrt__term gsrt__there_and_back(gsrt__walk *walk, uint32_t origin, uint32_t region);
+
 /* The members of a stage, among each other. */
 typedef struct gsrt__group {
     gsrt__reach far;               /* the worst pair */
@@ -371,6 +377,9 @@ typedef struct gsrt__load {
     gsrt__term rate;     /* 1/s: requests that the replica completes, or prefills */
     gsrt__term capacity; /* 1/s: the same when it holds all that it can */
     gsrt__term busy[2];  /* share in which the arithmetic of its stages works: prefill, decode */
+    double activity;     /* share of the time in which it has work */
+    gsrt__term arrival;  /* 1/s: requests that arrive; unknown: closed */
+    double present;      /* closed: requests that are there */
     bool does_prefill, does_decode;
 } gsrt__load;
 
@@ -380,18 +389,43 @@ gsrt__load gsrt__pool_load(gsrt__walk *walk, uint32_t pool, const gsrt__request 
 /* The most that a replica holds: a batch for each stage. */
 double gsrt__held_most(const gsrt_deployment_pool *pool);
 
-/* Waiting and what follows: ttft, tpot and latency at all percentiles of one pool that prefills (and decodes, where
- * no other does). arrival: 1/s of each replica, unknown: closed, with `present` requests for each. */
-typedef struct gsrt__waiting {
-    gsrt__term ttft[GSRT_PERCENTILE_COUNT], tpot[GSRT_PERCENTILE_COUNT];
-} gsrt__waiting;
+/* A percentile of the requests of some pools. */
+typedef struct gsrt__level {
+    char name[16];      /* "p95" */
+    double part;        /* of the requests that are no slower: 0.95 */
+    double exponential; /* that quantile of an exponential of mean 1 */
+} gsrt__level;
 
-gsrt__waiting gsrt__wait(gsrt__walk *walk, uint32_t pool, const gsrt__load *load, const gsrt__request *request,
-                         gsrt__term arrival, double present);
+double gsrt__percentile_part(gsrt_percentile percentile);
+/* share: 0..1 of all requests, more than the percentile's part: the level at which they alone make up that part. */
+gsrt__level gsrt__level_of(gsrt_percentile percentile, double share);
 
-/* Power, money, failures: of all engines that the deployment uses, each busy for `activity` of the time. */
-void gsrt__upkeep(gsrt__walk *walk, const gsrt__load *loads, double activity, gsrt__term throughput,
-                  gsrt__term *out_power, gsrt__term *out_energy, gsrt__term *out_cost, gsrt__term *out_mttf);
+/* s until the first token of a request to a pool that prefills, waiting included. */
+gsrt__term gsrt__first_token(gsrt__walk *walk, uint32_t pool, const gsrt__load *load, const gsrt__request *request,
+                             const gsrt__level *level);
+/* s between two tokens, in a pool that decodes. */
+gsrt__term gsrt__each_token(gsrt__walk *walk, uint32_t pool, const gsrt__load *load, const gsrt__request *request,
+                            gsrt_percentile percentile);
+
+/* ---- where requests come from ---- */
+
+/* A pool, seen from there. */
+typedef struct gsrt__route {
+    uint32_t region; /* as in gsrt_cost_route */
+    bool is_away;
+    gsrt__term more; /* s; of those that are away */
+    uint32_t circle; /* pools of one circle are equally far; 0: the nearest */
+} gsrt__route;
+
+/* out [pool_count]; returns how many circles there are. Without an origin all pools are at home: one. */
+uint32_t gsrt__routes_of(gsrt__walk *walk, gsrt__route *out);
+/* Divide an amount over circles, the nearest first: each takes at most `most` of its room, or as much of it as all
+ * would have to where that is more. amounts [count]. */
+void gsrt__fill_circles(double amount, double most, const double *rooms, double *amounts, uint32_t count);
+
+/* Power, money, failures: of all engines that the deployment uses. */
+void gsrt__upkeep(gsrt__walk *walk, const gsrt__load *loads, gsrt__term throughput, gsrt__term *out_power,
+                  gsrt__term *out_energy, gsrt__term *out_cost, gsrt__term *out_mttf);
 
 /* ---- for bounds ---- */
 

@@ -1,4 +1,4 @@
-/* Routes through the fleet, and what exchanges over them cost.
+/* Routes through the fleet, ways between its regions, and what exchanges over routes cost.
  *
  * A state of the route search is a part and a run of its instances that can be reached; a link leads from a run to a
  * run (gsrt_fleet_peers deals in order). A part is entered again only where that reaches more: up to the switch and
@@ -166,9 +166,86 @@ static gsrt__reach find_reach(gsrt__walk *walk, uint32_t from, uint64_t from_ins
     return reach;
 }
 
+/* ---- between regions ---- */
+
+/* How a part is reached from a region: by which link, GSRT_FLEET_NONE where it stands there. */
+typedef struct reached {
+    double latency; /* s; HUGE_VAL: it is not */
+    uint32_t link;
+} reached;
+
+/* Does a link lead on from where it begins? Only what stands in the region may begin at an engine. */
+static bool leads_on(const gsrt_fleet *f, const gsrt_link *link, const reached *from)
+{
+    gsrt_part_kind kind = f->parts[link->from].kind;
+    return (link->kind == GSRT_LINK_NETWORK || link->kind == GSRT_LINK_WAN) && link->latency.is_known &&
+           link->bandwidth.is_known && kind != GSRT_PART_MEMORY && f->parts[link->to].kind != GSRT_PART_MEMORY &&
+           (kind != GSRT_PART_ENGINE || from->link == GSRT_FLEET_NONE);
+}
+
+/* Every part by the least latency (Bellman, Ford). Parts, not instances: whatever a link's counts, each instance of
+ * either end has one at the other. [part_count], freed by the caller. */
+static reached *reach_from(gsrt__walk *walk, uint32_t region)
+{
+    const gsrt_fleet *f = walk->fleet;
+    reached *all = calloc(f->part_count, sizeof *all);
+    if (all == NULL) {
+        walk->status = GSRT_ENOMEM;
+        return NULL;
+    }
+    for (uint32_t p = 0; p < f->part_count; p++)
+        all[p] = (reached){gsrt_fleet_stands_in(f, p, region) ? 0 : HUGE_VAL, GSRT_FLEET_NONE};
+    for (bool is_shorter = true; is_shorter;) {
+        is_shorter = false;
+        for (uint32_t i = 0; i < f->link_count; i++) {
+            const gsrt_link *link = &f->links[i];
+            double latency = all[link->from].latency + (link->latency.is_known ? link->latency.value : 0);
+            if (latency < all[link->to].latency && leads_on(f, link, &all[link->from])) {
+                all[link->to] = (reached){latency, i};
+                is_shorter = true;
+            }
+        }
+    }
+    return all;
+}
+
+/* The links of the shortest way, one after the other. */
+static gsrt__term way_between(gsrt__walk *walk, uint32_t from, uint32_t to)
+{
+    const gsrt_fleet *f = walk->fleet;
+    gsrt_quantity unknown = {0};
+    gsrt__term sum = gsrt__input(walk, NULL, "no way", &unknown);
+    uint32_t at = GSRT_FLEET_NONE;
+    bool is_first = true;
+    reached *all = reach_from(walk, from);
+    for (uint32_t p = 0; all != NULL && p < f->part_count; p++) {
+        if (gsrt_fleet_stands_in(f, p, to) && !gsrt_fleet_stands_in(f, p, from) &&
+            all[p].latency < (at == GSRT_FLEET_NONE ? HUGE_VAL : all[at].latency))
+            at = p;
+    }
+    for (; at != GSRT_FLEET_NONE && all[at].link != GSRT_FLEET_NONE; at = f->links[all[at].link].from) {
+        gsrt__term latency = link_input(walk, all[at].link, "latency", f->links[all[at].link].latency);
+        sum = is_first ? latency : gsrt__derive2(walk, GSRT__EQUATION_SUM, "latency of the way", sum, latency);
+        is_first = false;
+    }
+    free(all);
+    return sum;
+}
+
+static gsrt__term find_there_and_back(gsrt__walk *walk, uint32_t origin, uint32_t region)
+{
+    const gsrt_place *places = walk->fleet->places;
+    gsrt_quantity unknown = {0};
+    if (origin == GSRT_FLEET_NONE || region == GSRT_FLEET_NONE)
+        return gsrt__input(walk, NULL, "no way", &unknown);
+    gsrt__walk_at(walk, "from %s to %s: ", places[origin].name, places[region].name);
+    gsrt__term there = way_between(walk, origin, region), back = way_between(walk, region, origin);
+    return gsrt__derive2(walk, GSRT__EQUATION_THERE_AND_BACK, "there and back", there, back);
+}
+
 /* ---- what is kept ---- */
 
-enum { MEMO_COUNT = 1024 };
+enum { MEMO_COUNT = 1024, MEMO_REGIONS = 16 };
 
 typedef struct remembered {
     uint32_t from, to;
@@ -178,6 +255,11 @@ typedef struct remembered {
 
 struct gsrt_cost_memo {
     remembered ways[MEMO_COUNT]; /* by hash; the last one wins */
+    struct {
+        uint32_t region;
+        bool is_set;
+        gsrt__term more;
+    } regions[MEMO_REGIONS]; /* from the origin; likewise */
 };
 
 gsrt_cost_memo *gsrt_cost_memo_create(void)
@@ -206,6 +288,20 @@ gsrt__reach gsrt__reach_between(gsrt__walk *walk, uint32_t from, uint64_t from_i
         *at = (remembered){from,        to,      from_instance,
                            to_instance, senders, find_reach(walk, from, from_instance, to, to_instance, senders)};
     return at->reach;
+}
+
+gsrt__term gsrt__there_and_back(gsrt__walk *walk, uint32_t origin, uint32_t region)
+{
+    gsrt_cost_memo *memo = walk->question->is_plain && walk->why == NULL ? walk->question->memo : NULL;
+    if (memo == NULL)
+        return find_there_and_back(walk, origin, region);
+    uint32_t at = region % MEMO_REGIONS;
+    if (!memo->regions[at].is_set || memo->regions[at].region != region) {
+        memo->regions[at].more = find_there_and_back(walk, origin, region);
+        memo->regions[at].region = region;
+        memo->regions[at].is_set = true;
+    }
+    return memo->regions[at].more;
 }
 
 /* ---- groups ---- */

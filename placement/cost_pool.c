@@ -1,5 +1,6 @@
 /* One replica under load: its steps, the prefill of a prompt, the rate at which requests are completed, waiting. */
 #include <math.h>
+#include <stdio.h>
 
 #include "placement/cost_impl.h"
 
@@ -151,6 +152,15 @@ static void load_decode(gsrt__walk *walk, uint32_t pool, const gsrt__request *re
     load->busy[1] = time.busy;
 }
 
+/* How long a prompt waits for others. rate: of requests. */
+static gsrt__term gathering(gsrt__walk *walk, const gsrt__load *load, gsrt__term rate)
+{
+    const gsrt__term inputs[] = {
+        gsrt__counted(walk, "steps that prompts gather for", walk->question->demand->gather_steps, GSRT__PLAIN),
+        load->trip, rate};
+    return gsrt__derive(walk, GSRT__EQUATION_GATHERING, "waiting for other prompts", inputs);
+}
+
 gsrt__load gsrt__pool_load(gsrt__walk *walk, uint32_t pool, const gsrt__request *request, double held)
 {
     const gsrt_deployment_pool *in = &walk->deployment->pools[pool];
@@ -168,11 +178,15 @@ gsrt__load gsrt__pool_load(gsrt__walk *walk, uint32_t pool, const gsrt__request 
         load.capacity = load.rate;
         return load;
     }
-    const gsrt__term cycle[] = {gsrt__counted(walk, "sequences under way", load.held, GSRT__PLAIN),
-                                load.does_prefill ? load.service
-                                                  : gsrt__counted(walk, "no prefills here", 0, GSRT__SECOND),
-                                gsrt__counted(walk, "tokens of a request", request->output, GSRT__PLAIN), load.trip};
+    gsrt__term cycle[] = {gsrt__counted(walk, "sequences under way", load.held, GSRT__PLAIN),
+                          load.does_prefill ? load.service : gsrt__counted(walk, "no prefills here", 0, GSRT__SECOND),
+                          gsrt__counted(walk, "tokens of a request", request->output, GSRT__PLAIN), load.trip,
+                          gsrt__counted(walk, "no waiting", 0, GSRT__SECOND)};
     load.rate = gsrt__derive(walk, GSRT__EQUATION_CLOSED_RATE, "requests of a replica per second", cycle);
+    if (load.does_prefill && walk->question->demand->gather_steps > 0) {
+        cycle[4] = gathering(walk, &load, load.rate); /* in it nobody computes for who holds the place */
+        load.rate = gsrt__derive(walk, GSRT__EQUATION_CLOSED_RATE, "requests per second, waiting included", cycle);
+    }
     load.capacity = load.rate;
     return load;
 }
@@ -183,6 +197,35 @@ gsrt__load gsrt__pool_load(gsrt__walk *walk, uint32_t pool, const gsrt__request 
 static const double exponential[GSRT_PERCENTILE_COUNT] = {0.693147, 2.995732, 4.605170};
 static const double normal[GSRT_PERCENTILE_COUNT] = {0, 1.644854, 2.326348};
 static const double even[GSRT_PERCENTILE_COUNT] = {0.5, 0.95, 0.99};
+
+double gsrt__percentile_part(gsrt_percentile percentile)
+{
+    return even[percentile];
+}
+
+/* -ln(x), 0 < x <= 1: halvings, and a series of at most 1/3, the same bits everywhere. */
+static double minus_ln(double x)
+{
+    double halvings = 0;
+    for (; x < 0.5; x *= 2)
+        halvings++;
+    double y = (1 - x) / (1 + x), sum = 0, power = y;
+    for (double i = 1; i < 32; i += 2, power *= y * y)
+        sum += power / i;
+    return halvings * 0.69314718055994531 + 2 * sum;
+}
+
+gsrt__level gsrt__level_of(gsrt_percentile percentile, double share)
+{
+    gsrt__level level = {.part = even[percentile], .exponential = exponential[percentile]};
+    (void)snprintf(level.name, sizeof level.name, "%s", gsrt_percentile_word(percentile));
+    if (share >= 1)
+        return level;
+    level.part = fmin(even[percentile] / share, 1 - 1e-12);
+    level.exponential = minus_ln(1 - level.part);
+    (void)snprintf(level.name, sizeof level.name, "p%.6g", 100 * level.part);
+    return level;
+}
 
 static gsrt__term synchrony(gsrt__walk *walk, const gsrt__request *request)
 {
@@ -195,34 +238,34 @@ static gsrt__term synchrony(gsrt__walk *walk, const gsrt__request *request)
  * waited for, too. */
 static double wave(const gsrt__load *load, double n, double percentile)
 {
-    return percentile * (n - 1) + (1 - percentile) * (load->together - 1);
+    return percentile * (n - 1) + (1 - percentile) * (fmin(load->together, n) - 1);
 }
 
-static gsrt__term wait_closed(gsrt__walk *walk, const gsrt__load *load, const gsrt__request *request, double present,
-                              gsrt_percentile percentile)
+static gsrt__term wait_closed(gsrt__walk *walk, const gsrt__load *load, const gsrt__request *request,
+                              const gsrt__level *level)
 {
     gsrt__term busy =
         gsrt__derive2(walk, GSRT__EQUATION_UTILISATION, "share of time in prefills", load->rate, load->shared);
     /* a pool that only prefills is asked by all that are present */
-    double competing = load->does_decode ? load->held : present;
+    double competing = load->does_decode ? load->held : load->present;
     const gsrt__term inputs[] = {
         gsrt__counted(walk, "others that may prefill", competing - 1, GSRT__PLAIN), load->shared, busy,
         synchrony(walk, request),
-        gsrt__counted(walk, "prompts before it in a wave", wave(load, competing, even[percentile]), GSRT__PLAIN)};
+        gsrt__counted(walk, "prompts before it in a wave", wave(load, competing, level->part), GSRT__PLAIN)};
     gsrt__term wait = gsrt__derive(walk, GSRT__EQUATION_BURST, "waiting for prefills of others", inputs);
-    if (!load->does_decode || present <= load->held)
+    if (!load->does_decode || load->present <= load->held)
         return wait;
-    gsrt__term slot =
-        gsrt__derive2(walk, GSRT__EQUATION_LITTLE, "waiting for a place in the batch",
-                      gsrt__counted(walk, "requests without a place", present - load->held, GSRT__PLAIN), load->rate);
+    gsrt__term slot = gsrt__derive2(
+        walk, GSRT__EQUATION_LITTLE, "waiting for a place in the batch",
+        gsrt__counted(walk, "requests without a place", load->present - load->held, GSRT__PLAIN), load->rate);
     return gsrt__derive2(walk, GSRT__EQUATION_SUM, "waiting", wait, slot);
 }
 
-static gsrt__term wait_open(gsrt__walk *walk, const gsrt__load *load, const gsrt__request *request, gsrt__term arrival,
-                            gsrt_percentile percentile)
+static gsrt__term wait_open(gsrt__walk *walk, const gsrt__load *load, const gsrt__request *request,
+                            const gsrt__level *level)
 {
-    gsrt__term factor = gsrt__counted(walk, "percentile over mean", exponential[percentile], GSRT__PLAIN);
-    const gsrt__term queue[] = {arrival, load->service,
+    gsrt__term factor = gsrt__counted(walk, "percentile over mean", level->exponential, GSRT__PLAIN);
+    const gsrt__term queue[] = {load->arrival, load->service,
                                 gsrt__counted(walk, "variation of prompts", request->variation, GSRT__PLAIN), factor};
     gsrt__term wait = gsrt__derive(walk, GSRT__EQUATION_QUEUE, "waiting for prefills of others", queue);
     if (!load->does_decode)
@@ -230,8 +273,8 @@ static gsrt__term wait_open(gsrt__walk *walk, const gsrt__load *load, const gsrt
     gsrt__term held =
         gsrt__derive2(walk, GSRT__EQUATION_LITTLE, "time in the batch when it is full",
                       gsrt__counted(walk, "places in the batch", load->held_most, GSRT__PLAIN), load->capacity);
-    const gsrt__term slots[] = {arrival, held, gsrt__counted(walk, "places in the batch", load->held_most, GSRT__PLAIN),
-                                factor};
+    const gsrt__term slots[] = {load->arrival, held,
+                                gsrt__counted(walk, "places in the batch", load->held_most, GSRT__PLAIN), factor};
     return gsrt__derive2(walk, GSRT__EQUATION_SUM, "waiting", wait,
                          gsrt__derive(walk, GSRT__EQUATION_SLOT_QUEUE, "waiting for a place in the batch", slots));
 }
@@ -241,56 +284,52 @@ static gsrt__term gathered(gsrt__walk *walk, const gsrt__load *load, gsrt__term 
 {
     gsrt__term count =
         gsrt__counted(walk, "steps that prompts gather for", walk->question->demand->gather_steps, GSRT__PLAIN);
-    const gsrt__term inputs[] = {count, load->trip, rate};
     gsrt__term others = gsrt__derive2(
         walk, GSRT__EQUATION_SMALLER, "others that gather, in one step",
         gsrt__derive2(walk, GSRT__EQUATION_PART, "others that gather", count,
                       gsrt__derive2(walk, GSRT__EQUATION_UTILISATION, "requests of a step", rate, load->trip)),
         gsrt__counted(walk, "others that a step holds", load->together - 1, GSRT__PLAIN));
     return gsrt__derive2(
-        walk, GSRT__EQUATION_SUM, "until a batch of prompts is computed",
-        gsrt__derive(walk, GSRT__EQUATION_GATHERING, "waiting for other prompts", inputs),
+        walk, GSRT__EQUATION_SUM, "until a batch of prompts is computed", gathering(walk, load, rate),
         gsrt__derive2(walk, GSRT__EQUATION_TIMES, "prefills of those that gathered", others, load->shared));
 }
 
-gsrt__waiting gsrt__wait(gsrt__walk *walk, uint32_t pool, const gsrt__load *load, const gsrt__request *request,
-                         gsrt__term arrival, double present)
+gsrt__term gsrt__first_token(gsrt__walk *walk, uint32_t pool, const gsrt__load *load, const gsrt__request *request,
+                             const gsrt__level *level)
 {
-    gsrt__waiting out = {0};
-    for (gsrt_percentile p = 0; p < GSRT_PERCENTILE_COUNT; p++) {
-        gsrt__walk_at(walk, "pool %u %s: ", pool, gsrt_percentile_word(p));
-        if (load->does_prefill) {
-            gsrt__term wait = arrival.quantity.is_known ? wait_open(walk, load, request, arrival, p)
-                                                        : wait_closed(walk, load, request, present, p);
-            /* a prompt's chunks run in steps in which the others decode, or before them */
-            double mixed = walk->question->demand->prefills_first ? 0 : load->chunks;
-            if (load->does_decode)
-                wait = gsrt__derive2(
-                    walk, GSRT__EQUATION_SUM, "waiting, steps of others included", wait,
-                    gsrt__derive2(walk, GSRT__EQUATION_TIMES, "rest of the step under way, and the chunks' steps",
-                                  gsrt__counted(walk, "steps of others", even[p] + mixed, GSRT__PLAIN), load->trip));
-            if (load->does_decode && walk->question->demand->gather_steps > 0)
-                wait = gsrt__derive2(walk, GSRT__EQUATION_SUM, "waiting, other prompts included", wait,
-                                     gathered(walk, load, arrival.quantity.is_known ? arrival : load->rate));
-            if (is_native(walk))
-                wait = gsrt__derive2(walk, GSRT__EQUATION_SUM, "waiting, the server's work included", wait,
-                                     gsrt__assume(walk, GSRT__ASSUMPTION_HOST_REQUEST));
-            out.ttft[p] = gsrt__derive2(walk, GSRT__EQUATION_SUM, "first token", wait,
-                                        p == GSRT_PERCENTILE_50 ? load->first : load->first_most);
-        }
-        if (load->does_decode && load->does_prefill) {
-            double others = load->held - 1;
-            const gsrt__term inputs[] = {
-                load->trip,
-                gsrt__counted(walk, "prefills of others", others + normal[p] * sqrt(others), GSRT__PLAIN),
-                load->shared,
-                gsrt__counted(walk, "tokens of a request", request->output, GSRT__PLAIN),
-                synchrony(walk, request),
-                gsrt__counted(walk, "prefills before it in a wave", wave(load, load->held, 0.5), GSRT__PLAIN)};
-            out.tpot[p] = gsrt__derive(walk, GSRT__EQUATION_STALLED, "time of each token", inputs);
-        } else if (load->does_decode) {
-            out.tpot[p] = load->trip;
-        }
-    }
-    return out;
+    bool is_open = load->arrival.quantity.is_known;
+    gsrt__walk_at(walk, "pool %u %s: ", pool, level->name);
+    gsrt__term wait = is_open ? wait_open(walk, load, request, level) : wait_closed(walk, load, request, level);
+    /* a prompt's chunks run in steps in which the others decode, or before them */
+    double mixed = walk->question->demand->prefills_first ? 0 : load->chunks;
+    if (load->does_decode)
+        wait = gsrt__derive2(
+            walk, GSRT__EQUATION_SUM, "waiting, steps of others included", wait,
+            gsrt__derive2(walk, GSRT__EQUATION_TIMES, "rest of the step under way, and the chunks' steps",
+                          gsrt__counted(walk, "steps of others", level->part + mixed, GSRT__PLAIN), load->trip));
+    if (load->does_decode && walk->question->demand->gather_steps > 0)
+        wait = gsrt__derive2(walk, GSRT__EQUATION_SUM, "waiting, other prompts included", wait,
+                             gathered(walk, load, is_open ? load->arrival : load->rate));
+    if (is_native(walk))
+        wait = gsrt__derive2(walk, GSRT__EQUATION_SUM, "waiting, the server's work included", wait,
+                             gsrt__assume(walk, GSRT__ASSUMPTION_HOST_REQUEST));
+    return gsrt__derive2(walk, GSRT__EQUATION_SUM, "first token", wait,
+                         level->part <= even[GSRT_PERCENTILE_50] ? load->first : load->first_most);
+}
+
+gsrt__term gsrt__each_token(gsrt__walk *walk, uint32_t pool, const gsrt__load *load, const gsrt__request *request,
+                            gsrt_percentile percentile)
+{
+    double others = load->held - 1;
+    if (!load->does_prefill)
+        return load->trip;
+    gsrt__walk_at(walk, "pool %u %s: ", pool, gsrt_percentile_word(percentile));
+    const gsrt__term inputs[] = {
+        load->trip,
+        gsrt__counted(walk, "prefills of others", others + normal[percentile] * sqrt(others), GSRT__PLAIN),
+        load->shared,
+        gsrt__counted(walk, "tokens of a request", request->output, GSRT__PLAIN),
+        synchrony(walk, request),
+        gsrt__counted(walk, "prefills before it in a wave", wave(load, load->held, 0.5), GSRT__PLAIN)};
+    return gsrt__derive(walk, GSRT__EQUATION_STALLED, "time of each token", inputs);
 }

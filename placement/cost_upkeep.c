@@ -138,14 +138,14 @@ static gsrt__term add_surroundings(gsrt__walk *walk, gsrt__term failures)
     return failures;
 }
 
-void gsrt__upkeep(gsrt__walk *walk, const gsrt__load *loads, double activity, gsrt__term throughput,
-                  gsrt__term *out_power, gsrt__term *out_energy, gsrt__term *out_cost, gsrt__term *out_mttf)
+void gsrt__upkeep(gsrt__walk *walk, const gsrt__load *loads, gsrt__term throughput, gsrt__term *out_power,
+                  gsrt__term *out_energy, gsrt__term *out_cost, gsrt__term *out_mttf)
 {
     const gsrt_deployment *d = walk->deployment;
     upkeep sum = {0};
     for (uint32_t p = 0; p < d->pool_count; p++) {
         gsrt__walk_at(walk, "pool %u: ", p);
-        gsrt__term active = gsrt__counted(walk, "share of time in use", activity, GSRT__PLAIN);
+        gsrt__term active = gsrt__counted(walk, "share of time in use", loads[p].activity, GSRT__PLAIN);
         gsrt__term busy =
             gsrt__derive2(walk, GSRT__EQUATION_PART, "busy", active, loads[p].busy[loads[p].does_decode ? 1 : 0]);
         for (uint32_t s = 0; s < d->pools[p].stage_count; s++) {

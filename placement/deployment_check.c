@@ -450,6 +450,7 @@ gsrt_status gsrt_deployment_check(const gsrt_search_problem *problem, const gsrt
         gsrt__check_trust(&c);
         gsrt__check_power(&c);
         gsrt__check_routes(&c);
+        gsrt__check_origin(&c);
         gsrt__check_executable(&c);
         if (cost != NULL)
             gsrt__check_limits(&c, cost);

@@ -82,6 +82,7 @@ bool gsrt__check_shape(gsrt__checking *c);                         /* d1, e1, x1
 void gsrt__check_memory(gsrt__checking *c);                        /* m1..m5 */
 void gsrt__check_power(gsrt__checking *c);                         /* p2 */
 void gsrt__check_routes(gsrt__checking *c);                        /* l1, p1 of what the routes use */
+void gsrt__check_origin(gsrt__checking *c);                        /* l2 */
 void gsrt__check_trust(gsrt__checking *c);                         /* p1 of engines and memories */
 void gsrt__check_rates(gsrt__checking *c);                         /* c1 */
 void gsrt__check_contract(gsrt__checking *c);                      /* g1, k1 */

@@ -1,6 +1,9 @@
 /* Rule l1: those who must exchange are joined, instance by instance, over links that say how fast they are. A route
- * begins and ends at an engine and passes parts that are neither engines nor memories. */
+ * begins and ends at an engine and passes parts that are neither engines nor memories. Rule l2: there is a way from the
+ * region that requests come from to that of each pool, and back. */
 #include "placement/deployment_check_impl.h"
+
+#include <string.h>
 
 typedef struct graph {
     const uint64_t *offsets; /* [part_count]: number of a part's first instance */
@@ -216,5 +219,79 @@ void gsrt__check_routes(gsrt__checking *c)
             if (view->it->algorithm == GSRT_ALGORITHM_SWITCH)
                 check_switch(c, view, r);
         }
+    }
+}
+
+/* ---- l2 ---- */
+
+enum { UNSEEN, PASSED, STARTED };
+
+static const char *region_around(const gsrt__checking *c, uint32_t part)
+{
+    for (uint32_t at = c->fleet->parts[part].within.location; at != GSRT_FLEET_NONE;
+         at = c->fleet->places[at].within.location) {
+        if (c->fleet->places[at].kind == GSRT_PLACE_REGION)
+            return c->fleet->places[at].name;
+    }
+    return NULL;
+}
+
+static bool is_inside(const gsrt__checking *c, uint32_t part, const char *region)
+{
+    for (uint32_t at = c->fleet->parts[part].within.location; at != GSRT_FLEET_NONE;
+         at = c->fleet->places[at].within.location) {
+        if (strcmp(c->fleet->places[at].name, region) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* One link further from what is marked; false: it leads to nothing new. */
+static bool mark_over(const gsrt__checking *c, const gsrt_link *link, uint8_t *marks, bool only_trusted)
+{
+    gsrt_part_kind from = c->fleet->parts[link->from].kind;
+    bool begins = marks[link->from] == STARTED ? from != GSRT_PART_MEMORY : marks[link->from] == PASSED && is_way(from);
+    if (!begins || marks[link->to] != UNSEEN || c->fleet->parts[link->to].kind == GSRT_PART_MEMORY ||
+        (link->kind != GSRT_LINK_NETWORK && link->kind != GSRT_LINK_WAN) || !is_passable(c, link, only_trusted) ||
+        (only_trusted && !gsrt__check_is_trusted(c, link->from)))
+        return false;
+    marks[link->to] = PASSED;
+    return true;
+}
+
+static bool is_region_reached(const gsrt__checking *c, uint8_t *marks, const char *from, const char *to,
+                              bool only_trusted)
+{
+    bool is_reached = false, is_new = true;
+    for (uint32_t p = 0; p < c->fleet->part_count; p++)
+        marks[p] = is_inside(c, p, from) ? STARTED : UNSEEN;
+    while (is_new) {
+        is_new = false;
+        for (uint32_t l = 0; l < c->fleet->link_count; l++)
+            is_new = mark_over(c, &c->fleet->links[l], marks, only_trusted) || is_new;
+    }
+    for (uint32_t p = 0; p < c->fleet->part_count; p++)
+        is_reached = is_reached || (marks[p] == PASSED && is_inside(c, p, to));
+    return is_reached;
+}
+
+void gsrt__check_origin(gsrt__checking *c)
+{
+    const char *origin = c->problem->demand.origin;
+    uint8_t *marks = origin == NULL ? NULL : gsrt__check_scratch(c, c->fleet->part_count, sizeof *marks);
+    for (uint32_t s = 0; marks != NULL && s < c->stage_count; s++) {
+        const gsrt__stage_view *view = &c->stages[s];
+        uint32_t part = view->it->members[0].part;
+        const char *region = region_around(c, part);
+        if (view->stage > 0 || is_inside(c, part, origin))
+            continue;
+        if (region != NULL && is_region_reached(c, marks, origin, region, true) &&
+            is_region_reached(c, marks, region, origin, true))
+            continue;
+        bool is_policy = region != NULL && is_region_reached(c, marks, origin, region, false) &&
+                         is_region_reached(c, marks, region, origin, false);
+        gsrt_violation wrong = {.rule = "l2", .reason = is_policy ? GSRT_REASON_POLICY : GSRT_REASON_UNREACHABLE};
+        gsrt__check_violate(c, &wrong, "pools[%u]: no way%s between '%s', where requests come from, and '%s'",
+                            view->pool, is_policy ? " that is trusted" : "", origin, c->fleet->parts[part].name);
     }
 }

@@ -100,6 +100,22 @@ uint32_t gsrt_fleet_common_place(const gsrt_fleet *fleet, uint32_t part, uint32_
     return at;
 }
 
+bool gsrt_fleet_stands_in(const gsrt_fleet *fleet, uint32_t part, uint32_t place)
+{
+    uint32_t at = fleet->parts[part].within.location;
+    while (at != GSRT_FLEET_NONE && at != place)
+        at = fleet->places[at].within.location;
+    return at != GSRT_FLEET_NONE;
+}
+
+uint32_t gsrt_fleet_region_of(const gsrt_fleet *fleet, uint32_t part)
+{
+    uint32_t at = fleet->parts[part].within.location;
+    while (at != GSRT_FLEET_NONE && fleet->places[at].kind != GSRT_PLACE_REGION)
+        at = fleet->places[at].within.location;
+    return at;
+}
+
 uint64_t gsrt_fleet_count_in(const gsrt_fleet *fleet, uint32_t part, uint32_t place)
 {
     if (place == GSRT_FLEET_NONE)

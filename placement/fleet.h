@@ -236,6 +236,10 @@ gsrt_quantity gsrt_part_rate(const gsrt_part *part, gsrt_rate_class class, gsrt_
 
 /* The closest place that holds both; GSRT_FLEET_NONE: only the fleet does. */
 uint32_t gsrt_fleet_common_place(const gsrt_fleet *fleet, uint32_t part, uint32_t other_part);
+/* Does a part stand in a place that is a location, directly or by what is around it? */
+bool gsrt_fleet_stands_in(const gsrt_fleet *fleet, uint32_t part, uint32_t place);
+/* The innermost region that a part stands in; GSRT_FLEET_NONE: none. */
+uint32_t gsrt_fleet_region_of(const gsrt_fleet *fleet, uint32_t part);
 /* Instances of a part in one instance of a place that holds it; place GSRT_FLEET_NONE: in the fleet. */
 uint64_t gsrt_fleet_count_in(const gsrt_fleet *fleet, uint32_t part, uint32_t place);
 

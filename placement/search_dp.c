@@ -183,6 +183,8 @@ static void try_numeric(gsrt__search *s, uint32_t numeric, gsrt__sketch *room)
         for (uint32_t c = 0; c < s->class_count; c++)
             if (tops[(size_t)c * TOP_COUNT].sketch != NULL && tops[(size_t)c * TOP_COUNT].sketch != best.sketch)
                 (void)gsrt__pools_join(s, room, &j, &tops[(size_t)c * TOP_COUNT].sketch->pools[0]);
+        if (s->problem->demand.origin != NULL && room->pool_count > 1) /* pools of several regions, as a start */
+            gsrt__climb(s, room, &j);
         for (uint32_t a = 0; a < s->class_count; a++)
             for (uint32_t b = 0; b < s->class_count; b++)
                 if (tops[(size_t)a * TOP_COUNT].sketch != NULL && tops[(size_t)b * TOP_COUNT].sketch != NULL)

@@ -136,11 +136,11 @@ typedef struct gsrt__verdict_memory {
     double needed, available, change_to;
 } gsrt__verdict_memory;
 
-/* Whether a layout's engines reach each other: reason NULL where they do. */
+/* Whether a layout's engines reach each other, and requests them: reason NULL where they do. */
 typedef struct gsrt__reach_memory {
     uint64_t key;
     bool is_set;
-    const char *reason;
+    const char *reason, *what;    /* what: there is not */
     uint32_t pool, stage, member; /* of the first that does not */
 } gsrt__reach_memory;
 
@@ -219,9 +219,8 @@ bool gsrt__is_in(const gsrt_fleet *fleet, const gsrt_within *within, uint32_t pl
 
 GSRT_MUST_CHECK gsrt_status gsrt__reach_find(gsrt__search *s);
 void gsrt__reach_fini(gsrt__search *s);
-/* NULL: all who must exchange reach each other; else the reason, and the first that does not. */
-const char *gsrt__unjoined(gsrt__search *s, const gsrt_deployment *d, uint32_t *out_pool, uint32_t *out_stage,
-                           uint32_t *out_member);
+/* Do all who must exchange reach each other, and requests them? reason NULL: yes. Borrowed until the next call. */
+const gsrt__reach_memory *gsrt__unjoined(gsrt__search *s, const gsrt_deployment *d);
 
 /* ---- search_numeric.c ---- */
 

@@ -415,17 +415,16 @@ static const char *unknown_because(const gsrt__search *s, const gsrt__sketch *sk
 /* Ways are asked for last, and only where the answer matters: of what would be admitted, or by one change. */
 static void check_ways(gsrt__search *s, const gsrt_deployment *d, gsrt__judgement *j)
 {
-    uint32_t pool = 0, stage = 0, member = 0;
     bool is_unknown = j->failure_count > 0 && strcmp(j->reason, GSRT_REASON_UNKNOWN) == 0;
     if (j->failure_count > 0 && j->change_to < 0 && !is_unknown)
         return;
-    const char *reason = gsrt__unjoined(s, d, &pool, &stage, &member);
-    if (reason == NULL)
+    const gsrt__reach_memory *found = gsrt__unjoined(s, d);
+    if (found->reason == NULL)
         return;
     if (is_unknown)
         j->failure_count = 0; /* that is why it is unknown */
     j->is_near = false;
-    fail_at(j, reason, "a way to all that it must exchange with", pool, stage, member);
+    fail_at(j, found->reason, found->what, found->pool, found->stage, found->member);
 }
 
 static void check_predictions(gsrt__search *s, const gsrt__sketch *sketch, const gsrt_cost *cost, gsrt__judgement *j)
@@ -437,8 +436,15 @@ static void check_predictions(gsrt__search *s, const gsrt__sketch *sketch, const
     bool is_never = s->problem->demand.arrival.is_known && first->is_known && first->value >= GSRT_COST_NEVER_S;
     if (!j->objective.is_known || !cost->values[GSRT_MEASURE_THROUGHPUT][0].is_known) {
         fail(j, GSRT_REASON_UNKNOWN, unknown_because(s, sketch), 0, 0, (gsrt_dimension){0}, -1);
-    } else if (is_never)
+    } else if (is_never) {
         fail(j, GSRT_REASON_LIMIT, "the traffic that this can serve", 0, 0, (gsrt_dimension){0}, -1);
+        if (s->problem->demand.origin != NULL) { /* what is too much for one region may be served in several */
+            limits++;
+            j->violation += s->problem->demand.arrival.value * s->problem->demand.output_tokens.value /
+                                cost->values[GSRT_MEASURE_THROUGHPUT][0].value -
+                            1;
+        }
+    }
     for (uint32_t i = 0; i < o->limit_count; i++) {
         const gsrt_objective_limit *limit = &o->limits[i];
         const gsrt_quantity *value = &cost->values[limit->measure][limit->percentile];

@@ -1,6 +1,7 @@
 /* Do those who must exchange reach each other, over links whose bandwidth and latency are known, and which the site's
  * rules trust? Routes are the cost model's. Asked in a fleet that has only such links; if there is no way, once more in
- * one that has those that are not trusted, too, to say which rule it was.
+ * one that has those that are not trusted, too, to say which rule it was. Where the demand names an origin: is there a
+ * way from there to each pool, and back?
  *
  * All pairs of small fleets; of large ones, the first and the last instance: instances of a part are alike, so that
  * what lies between is joined in the same way.
@@ -148,8 +149,20 @@ static void ask_pool(asking *a, const gsrt_deployment *d, const gsrt_deployment_
     }
 }
 
-static bool are_joined(gsrt__search *s, const gsrt_deployment *d, bool any_trust, uint32_t *out_pool,
-                       uint32_t *out_stage, uint32_t *out_member)
+/* Do requests come to each pool, and answers back? */
+static void ask_origin(asking *a, const gsrt_deployment *d, uint32_t *out_pool)
+{
+    const char *origin = a->walk.question->demand->origin;
+    uint32_t home = origin == NULL ? GSRT_FLEET_NONE : gsrt_fleet_place_named(a->walk.fleet, origin);
+    for (uint32_t p = 0; origin != NULL && p < d->pool_count && a->is_joined; p++) {
+        uint32_t part = d->pools[p].stages[0].members[0].part, region = gsrt_fleet_region_of(a->walk.fleet, part);
+        *out_pool = p;
+        a->is_joined = (home != GSRT_FLEET_NONE && gsrt_fleet_stands_in(a->walk.fleet, part, home)) ||
+                       gsrt__there_and_back(&a->walk, home, region).quantity.is_known;
+    }
+}
+
+static bool are_joined(gsrt__search *s, const gsrt_deployment *d, bool any_trust, gsrt__reach_memory *out)
 {
     const gsrt_cost_question question = {.workload = s->problem->workload,
                                          .fleet = &s->ways[any_trust].fleet,
@@ -169,13 +182,19 @@ static bool are_joined(gsrt__search *s, const gsrt_deployment *d, bool any_trust
     for (uint32_t p = 0; p < d->pool_count && a.is_joined; p++) {
         const gsrt_deployment_pool *pool = &d->pools[p];
         uint64_t step = pool->replica_count > ALL_REPLICAS_MAX ? pool->replica_count - 1 : 1;
-        *out_pool = p;
+        out->pool = p;
         for (uint64_t r = 0; r < pool->replica_count && a.is_joined; r += step) {
             a.from_replica = r;
-            ask_pool(&a, d, pool, out_stage);
+            ask_pool(&a, d, pool, &out->stage);
         }
     }
-    *out_member = a.member;
+    out->member = a.member;
+    out->what = "a way to all that it must exchange with";
+    if (!a.is_joined)
+        return false;
+    ask_origin(&a, d, &out->pool);
+    out->stage = out->member = 0;
+    out->what = "a way between it and where requests come from";
     return a.is_joined;
 }
 
@@ -208,21 +227,16 @@ static uint64_t key_of(const gsrt_deployment *d)
     return hash;
 }
 
-const char *gsrt__unjoined(gsrt__search *s, const gsrt_deployment *d, uint32_t *out_pool, uint32_t *out_stage,
-                           uint32_t *out_member)
+const gsrt__reach_memory *gsrt__unjoined(gsrt__search *s, const gsrt_deployment *d)
 {
     uint64_t key = key_of(d);
     gsrt__reach_memory *at = &s->reaches[key % GSRT__REACHES_MAX];
     if (!at->is_set || at->key != key) {
         *at = (gsrt__reach_memory){.key = key, .is_set = true};
-        if (!are_joined(s, d, false, &at->pool, &at->stage, &at->member)) {
-            uint32_t unused[3];
-            bool is_policy = are_joined(s, d, true, &unused[0], &unused[1], &unused[2]);
-            at->reason = is_policy ? GSRT_REASON_POLICY : GSRT_REASON_UNREACHABLE;
+        if (!are_joined(s, d, false, at)) {
+            gsrt__reach_memory unused;
+            at->reason = are_joined(s, d, true, &unused) ? GSRT_REASON_POLICY : GSRT_REASON_UNREACHABLE;
         }
     }
-    *out_pool = at->pool;
-    *out_stage = at->stage;
-    *out_member = at->member;
-    return at->reason;
+    return at;
 }

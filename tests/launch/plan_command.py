@@ -44,6 +44,28 @@ links:
   - {from: gpu, to: dram, kind: pcie, both: true, bandwidth: "64 GB/s [40, 64]", latency: "1 us"}
 """
 
+# Two regions of four accelerators; an ocean between them.
+REGIONS = """
+gsrt_fleet: 1
+name: regions
+source: "declared: the test"
+places:
+  - {name: eu, kind: region}
+  - {name: us, kind: region}
+  - {name: node-eu, kind: node, in: eu}
+  - {name: node-us, kind: node, in: us}
+  - {name: cells, kind: region, count: 2}
+parts:
+  - {name: gpu-eu, kind: engine, in: node-eu, count: 4, software: {gsrt-canonical: "1"}, rates: {matmul: {f32: "50 TFLOPS"}, vector: {f32: "50 TFLOPS"}}, memory: [{tier: hbm, capacity: "4 GB", bandwidth: "2 TB/s"}], launch_overhead: "3 us"}
+  - {name: gpu-us, kind: engine, in: node-us, count: 4, software: {gsrt-canonical: "1"}, rates: {matmul: {f32: "50 TFLOPS"}, vector: {f32: "50 TFLOPS"}}, memory: [{tier: hbm, capacity: "4 GB", bandwidth: "2 TB/s"}], launch_overhead: "3 us"}
+  - {name: gate-eu, kind: switch, in: node-eu}
+  - {name: gate-us, kind: switch, in: node-us}
+links:
+  - {from: gpu-eu, to: gate-eu, kind: network, both: true, bandwidth: "50 GB/s", latency: "3 us"}
+  - {from: gpu-us, to: gate-us, kind: network, both: true, bandwidth: "50 GB/s", latency: "3 us"}
+  - {name: ocean, from: gate-eu, to: gate-us, kind: wan, both: true, bandwidth: "1 GB/s", latency: "42 ms"}
+"""
+
 checked = 0
 
 
@@ -288,6 +310,45 @@ with tempfile.TemporaryDirectory() as work:
         fail("the second tier holds what all engines put there:", engines, far)
     run("plan", host, "--set", demand, "-o", os.path.join(work, "hosted"), words=["of the KV in a second memory tier", "offloaded to dram"])
     run("explain", os.path.join(work, "hosted"), "tpot.p50", words=["gpu->dram"])
+    # requests come from one region: they stay there while it suffices, and spill where policy allows
+    write(work, "regions-fleet.yaml", REGIONS)
+    write(work, "island-fleet.yaml", REGIONS[:REGIONS.index("  - {name: ocean")])
+    synthetic = "synthetic: {layers: 12, dim: 1024, heads: 8, ffn: 4096, vocab: 32000}"
+    near = scenario(work, "regions", synthetic, fleet="inventory: regions-fleet.yaml")
+    island = scenario(work, "island", synthetic, fleet="inventory: island-fleet.yaml")
+    asked = "demand={prompt_tokens: 512, output_tokens: 128, %s, origin: eu}"
+    out = run("plan", near, "--set", asked % "concurrency: 4", "--set", "objective={measure: latency, percentile: p99}",
+              words=["all requests are served in eu, where they come from", "they come from there"])
+    if "spill" in out:
+        fail("a few requests are sent over an ocean:", out)
+    most = "objective=throughput"
+    plan = json.loads(run("plan", "--json", near, "--set", asked % "concurrency: 100000", "--set", most))
+    is_valid(plan, "regions")
+    home, away = plan["served"]
+    if (home["region"], home["origin"], away["region"], away["origin"]) != ("eu", True, "us", False) or not math.isclose(
+            home["share"] + away["share"], 1) or not 0.4 < away["share"] < 0.6 or not math.isclose(away["more"]["value"], 0.084):
+        fail("where requests are served:", plan["served"])
+    if ", in us" not in plan["choice"]["words"] or plan["demand"]["origin"] != "eu":
+        fail("the plan's words do not say that it spills:", plan["choice"]["words"])
+    if not any(line.startswith("spills to us: 50 % of the requests, 84 ms more to the first token") for line in plan["why"]):
+        fail("nothing says what spilling costs:", plan["why"])
+    if not all(f["protected"] for f in plan["fallbacks"] if f["without"] in ("ocean", "gpu-us", "us", "node-us")):
+        fail("home protects against what is lost elsewhere:", plan["fallbacks"])
+    kept_far = os.path.join(work, "far")
+    run("plan", near, "--set", asked % "concurrency: 100000", "--set", most, "-o", kept_far, words=["84 ms more: they spill"])
+    run("explain", kept_far, "ttft.p99", words=["ocean", "there and back"])
+    run("explain", kept_far, "served", words=["they come from there"])
+    plan = json.loads(run("plan", "--json", near, "--set", asked % "concurrency: 100000", "--set", most, "--set", "rules={regions: [eu]}"))
+    if [r["region"] for r in plan["served"]] != ["eu"] or "all requests are served in eu, where they come from" not in plan["why"]:
+        fail("requests spill where policy forbids:", plan["served"], plan["why"])
+    run("plan", island, "--set", asked % "concurrency: 8", "--set", "rules={regions: [us]}", code=3,
+        words=["unreachable", "a way between it and where requests come from"], says=["no plan is feasible: "])
+    for origin, says in [("asia", "demand.origin: 'asia' is no region of "), ("node-eu", "demand.origin: 'node-eu' is no region of "),
+                         ("cells", "demand.origin: 'cells' is 2 regions of ")]:
+        run("plan", near, "--set", "demand={prompt_tokens: 512, output_tokens: 128, origin: %s}" % origin, code=2,
+            says=["regions.yaml", says, "give a place"])
+    run("plan", IRREGULAR, "--set", "plan=auto", "--set", "demand={origin: eu}", code=2,
+        says=["demand.origin: ", "the ranks stand in none", "remove it"])
     run("plan", scenario(work, "config", workload="config: %s" % CONFIG), code=3, says=["context"])
     run("plan", scenario(work, "config", workload="config: %s" % CONFIG), "--set",
         "demand={prompt_tokens: 64, output_tokens: 32, arrival_per_s: 1}", words=["llama", "choice"])

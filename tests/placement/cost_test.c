@@ -46,15 +46,17 @@ static const example examples[] = {
     {"pipeline fill", {10, 3, 4}, 19},
     {"round trip", {10, 12}, 12},
     {"stalled by prefills", {10e-3, 20, 0.1, 100, 0.5, 8}, 10e-3 + 1.6 / 100}, /* 4 of 20 were waited for */
-    {"closed rate", {4, 0.5, 100, 0.02}, 1},
-    {"burst", {4, 2, 0.5, 1, 2}, 4},      /* all at once: half of four prefills of 2 s */
-    {"burst", {4, 2, 0.5, 0, 2}, 1},      /* at random: 0.5 * 2 / (2 * 0.5) */
-    {"gathering", {10, 0.1, 2}, 2.0 / 3}, /* two more come within 1 s: (1 + 0.5 + 0.5) / 3 */
-    {"queue", {0.5, 1, 0, 1}, 0.5},       /* M/D/1, half busy */
-    {"queue", {0.5, 1, 1, 1}, 1},         /* M/M/1 */
+    {"closed rate", {4, 0.5, 100, 0.02, 0}, 1},
+    {"closed rate", {4, 0.5, 100, 0.02, 4}, 0.5}, /* half of each cycle nobody computes for it */
+    {"burst", {4, 2, 0.5, 1, 2}, 4},              /* all at once: half of four prefills of 2 s */
+    {"burst", {4, 2, 0.5, 0, 2}, 1},              /* at random: 0.5 * 2 / (2 * 0.5) */
+    {"gathering", {10, 0.1, 2}, 2.0 / 3},         /* two more come within 1 s: (1 + 0.5 + 0.5) / 3 */
+    {"queue", {0.5, 1, 0, 1}, 0.5},               /* M/D/1, half busy */
+    {"queue", {0.5, 1, 1, 1}, 1},                 /* M/M/1 */
     {"queue", {2, 1, 1, 1}, GSRT_COST_NEVER_S},
     {"slot queue", {0.5, 1, 1, 1}, 1}, /* one slot: M/M/1 again */
     {"slot queue", {2, 1, 1, 1}, GSRT_COST_NEVER_S},
+    {"there and back", {0.04, 0.05}, 0.09},
     {"latency", {1, 0.1, 11}, 2},
     {"tokens", {3, 100}, 300},
     {"accepted", {0.5, 2}, 1.75},
@@ -650,10 +652,15 @@ START_TEST(prompts_that_gather)
     gsrt_derivation_init(&why);
     double gathered = median_of(&w, GSRT_MEASURE_TTFT, &why);
     double step = recorded(&why, "pool 0 stage 0 decode: stage");
-    double others = 10 * step * recorded(&why, "pool 0: requests of a replica per second");
-    /* a chunk holds no second prompt */
-    ck_assert_msg(is_near(gathered - at_once, 10 * step * (1 + others / 2) / (1 + others)), "%.17g",
-                  gathered - at_once);
+    double rate = recorded(&why, "pool 0: requests per second, waiting included"), others = 10 * step * rate;
+    double waited = recorded(&why, "pool 0 p50: waiting for other prompts");
+    /* a chunk holds no second prompt; fewer prefills are under way at a time than before */
+    ck_assert_msg(is_near(waited, 10 * step * (1 + others / 2) / (1 + others)), "%.17g", waited);
+    ck_assert(gathered < at_once + waited && gathered > at_once + 0.9 * waited);
+    /* Little: two requests, each of which now waits in its cycle, too; as long as if nobody's rate had fallen */
+    double before = recorded(&why, "pool 0: requests of a replica per second");
+    double wait = 10 * step * (1 + 5 * step * before) / (1 + 10 * step * before);
+    ck_assert_msg(is_near(rate, 2 / (2 / before + wait)), "%.17g", rate);
     ck_assert_double_eq(median_of(&w, GSRT_MEASURE_TPOT, NULL), tpot);
     gsrt_derivation_fini(&why);
     world_end(&w);

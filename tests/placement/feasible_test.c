@@ -26,6 +26,7 @@ enum { BUDGET = 100, BUDGET_EXHAUSTIVE = 2000, EXHAUSTIVE_ENGINES = 8, RIVALS = 
 typedef struct tally {
     uint64_t problems, feasible, plans, rivals, confirmed, changes, exhausted;
     uint64_t offloaded_plans, offloaded_rivals, offloaded_changes; /* of them, with KV in a second memory tier */
+    uint64_t away_plans; /* of plans, with requests that go to another region */
     uint64_t reasons[32];
     const char *words[32];
 } tally;
@@ -101,6 +102,44 @@ static void check_ranking(const gsrt_cost_question *asked, const gsrt_cost *whol
     question.memo = gsrt_cost_memo_free(question.memo);
 }
 
+/* A higher percentile is no less: neither what is predicted, nor either end of its interval. */
+static void check_percentiles(const game *g, const gsrt_cost *cost)
+{
+    for (gsrt_measure m = 0; m <= GSRT_MEASURE_LATENCY; m++)
+        for (gsrt_percentile k = 1; k < GSRT_PERCENTILE_COUNT; k++) {
+            const gsrt_quantity *a = &cost->values[m][k - 1], *b = &cost->values[m][k];
+            if (a->is_known && b->is_known && !(a->value <= b->value && a->lo <= b->lo && a->hi <= b->hi))
+                FAIL(g, "%s %s is %.17g [%.17g, %.17g], and %s %.17g [%.17g, %.17g]", gsrt_measure_word(m),
+                     gsrt_percentile_word(k - 1), a->value, a->lo, a->hi, gsrt_percentile_word(k), b->value, b->lo,
+                     b->hi);
+        }
+}
+
+/* Each request is prefilled somewhere, and decoded somewhere. */
+static void check_shares(const game *g, const gsrt_deployment *deployment, const gsrt_cost *cost)
+{
+    double sums[2] = {0, 0};
+    if ((cost->routes != NULL) != (g->t.problem.demand.origin != NULL))
+        FAIL(g, "routes without an origin, or an origin without routes");
+    if (cost->routes == NULL || !cost->values[GSRT_MEASURE_THROUGHPUT][0].is_known)
+        return;
+    for (uint32_t p = 0; p < deployment->pool_count; p++) {
+        sums[0] += (deployment->pools[p].phases & GSRT_PHASE_PREFILL) != 0 ? cost->routes[p].share : 0;
+        sums[1] += (deployment->pools[p].phases & GSRT_PHASE_DECODE) != 0 ? cost->routes[p].share : 0;
+    }
+    if (fabs(sums[0] - 1) > 1e-9 || fabs(sums[1] - 1) > 1e-9)
+        FAIL(g, "%.17g of the requests are prefilled, %.17g decoded", sums[0], sums[1]);
+}
+
+static uint64_t is_away(const gsrt_deployment *deployment, const gsrt_cost *cost)
+{
+    for (uint32_t p = 0; cost->routes != NULL && p < deployment->pool_count; p++) {
+        if (cost->routes[p].is_away && cost->routes[p].share > 0)
+            return 1;
+    }
+    return 0;
+}
+
 static gsrt_cost predict(const game *g, const gsrt_deployment *deployment)
 {
     const gsrt_search_problem *p = &g->t.problem;
@@ -109,6 +148,8 @@ static gsrt_cost predict(const game *g, const gsrt_deployment *deployment)
         .workload = p->workload, .fleet = g->today, .deployment = deployment, .demand = &p->demand, .mode = p->mode};
     ck_assert_int_eq(gsrt_cost_predict(&question, NULL, &cost), GSRT_OK);
     check_ranking(&question, &cost);
+    check_percentiles(g, &cost);
+    check_shares(g, deployment, &cost);
     return cost;
 }
 
@@ -280,6 +321,7 @@ static void check_plan(game *g, const gsrt_search_result *result)
     gsrt_violations_fini(&found);
     gsrt_cost cost = predict(g, result->best);
     double value = cost.values[objective->measure][objective->percentile].value;
+    g->tally->away_plans += is_away(result->best, &cost);
     gsrt_cost_fini(&cost);
     if (value != result->objective.value)
         FAIL(g, "the plan promises %.17g, and %.17g is predicted", result->objective.value, value);
@@ -366,11 +408,13 @@ START_TEST(every_plan_is_feasible_and_every_rejection_true)
     printf("with KV in a second tier: %llu plans, %llu rejections, %llu of them with a change\n",
            (unsigned long long)all.offloaded_plans, (unsigned long long)all.offloaded_rivals,
            (unsigned long long)all.offloaded_changes);
+    printf("of another region than requests come from: %llu plans\n", (unsigned long long)all.away_plans);
     for (int i = 0; all.words[i] != NULL; i++)
         printf("  %s %llu\n", all.words[i], (unsigned long long)all.reasons[i]);
     ck_assert_uint_eq(all.confirmed, all.rivals);
     if (count >= TRIPLES_TO_TELL) {
         ck_assert_uint_gt(all.offloaded_plans, 0);
+        ck_assert_uint_gt(all.away_plans, 0);
         ck_assert_uint_gt(all.offloaded_changes, 0);
     }
     if (count >= 1000) {

@@ -111,6 +111,11 @@ PLANT(the_memory_bandwidth_has_expired)
     link_of(s, "e.hbm", "e")->bandwidth.valid_until_day = 1;
 }
 
+PLANT(requests_come_from_nowhere)
+{
+    s->problem.demand.origin = "elsewhere";
+}
+
 PLANT(a_second_tier_is_too_full_by_one)
 {
     offload(s), part_of(s, "dram")->capacity.lo = FAR_BYTES - 1;
@@ -394,6 +399,7 @@ static const struct {
     BUG_AND(what_the_author_forbids, LEGAL, "contract_evidence"),
     BUG(the_mesh_says_no_bandwidth, UNREACHABLE),
     BUG(no_way_back, UNREACHABLE),
+    BUG(requests_come_from_nowhere, UNREACHABLE),
     BUG(a_replica_in_two_nodes_without_a_network, UNREACHABLE),
     BUG_AND(the_switch_adds_nothing, CAPABILITY, "contract_reordered"),
     BUG(an_untrusted_engine, POLICY),
