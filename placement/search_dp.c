@@ -183,7 +183,9 @@ static void try_numeric(gsrt__search *s, uint32_t numeric, gsrt__sketch *room)
         for (uint32_t c = 0; c < s->class_count; c++)
             if (tops[(size_t)c * TOP_COUNT].sketch != NULL && tops[(size_t)c * TOP_COUNT].sketch != best.sketch)
                 (void)gsrt__pools_join(s, room, &j, &tops[(size_t)c * TOP_COUNT].sketch->pools[0]);
-        if (s->problem->demand.origin != NULL && room->pool_count > 1) /* pools of several regions, as a start */
+        bool is_start =
+            s->problem->demand.origin != NULL || !s->has_best; /* several regions, or more than each alone */
+        if (is_start && room->pool_count > 1)
             gsrt__climb(s, room, &j);
         for (uint32_t a = 0; a < s->class_count; a++)
             for (uint32_t b = 0; b < s->class_count; b++)

@@ -438,12 +438,9 @@ static void check_predictions(gsrt__search *s, const gsrt__sketch *sketch, const
         fail(j, GSRT_REASON_UNKNOWN, unknown_because(s, sketch), 0, 0, (gsrt_dimension){0}, -1);
     } else if (is_never) {
         fail(j, GSRT_REASON_LIMIT, "the traffic that this can serve", 0, 0, (gsrt_dimension){0}, -1);
-        if (s->problem->demand.origin != NULL) { /* what is too much for one region may be served in several */
-            limits++;
-            j->violation += s->problem->demand.arrival.value * s->problem->demand.output_tokens.value /
-                                cost->values[GSRT_MEASURE_THROUGHPUT][0].value -
-                            1;
-        }
+        double asked = s->problem->demand.arrival.value * s->problem->demand.output_tokens.value;
+        limits++; /* what is too much for one class, or region, may be served by several */
+        j->violation += fmax(0, asked / cost->values[GSRT_MEASURE_THROUGHPUT][0].value - 1);
     }
     for (uint32_t i = 0; i < o->limit_count; i++) {
         const gsrt_objective_limit *limit = &o->limits[i];

@@ -66,6 +66,20 @@ links:
   - {name: ocean, from: gate-eu, to: gate-us, kind: wan, both: true, bandwidth: "1 GB/s", latency: "42 ms"}
 """
 
+CLASSES = """
+gsrt_fleet: 1
+name: two
+source: "declared: the test"
+places: [{name: node, kind: node}]
+parts:
+  - {name: old, kind: engine, in: node, count: 4, software: {gsrt-canonical: "1"}, rates: {matmul: {f32: "50 TFLOPS"}, attention: {f32: "50 TFLOPS"}, vector: {f32: "50 TFLOPS"}}, memory: [{tier: hbm, capacity: "40 GB", bandwidth: "1 TB/s"}], launch_overhead: "3 us"}
+  - {name: new, kind: engine, in: node, count: 4, software: {gsrt-canonical: "1"}, rates: {matmul: {f32: "60 TFLOPS"}, attention: {f32: "60 TFLOPS"}, vector: {f32: "60 TFLOPS"}}, memory: [{tier: hbm, capacity: "40 GB", bandwidth: "1.2 TB/s"}], launch_overhead: "3 us"}
+  - {name: mesh, kind: fabric, in: node, bandwidth: "2 TB/s"}
+links:
+  - {from: old, to: mesh, kind: coherent, both: true, bandwidth: "300 GB/s", latency: "1 us", contention: mesh}
+  - {from: new, to: mesh, kind: coherent, both: true, bandwidth: "300 GB/s", latency: "1 us", contention: mesh}
+"""
+
 checked = 0
 
 
@@ -285,6 +299,12 @@ with tempfile.TemporaryDirectory() as work:
                          '  - {from: half, to: mesh, kind: coherent, both: true, bandwidth: "300 GB/s", latency: "1 us", contention: mesh}')
     write(work, "half-fleet.yaml", half.replace("count: 4, rates", 'count: 4, software: {gsrt-canonical: "1"}, rates'))
     run("plan", "--policy", "milp", scenario(work, "half", fleet="inventory: half-fleet.yaml", more="objective: throughput\n"), words=["choice", "gpu"])
+    # traffic that neither class of engines serves alone, and both do
+    write(work, "classes-fleet.yaml", CLASSES)
+    classes = scenario(work, "classes", "synthetic: {layers: 16, dim: 1024, heads: 8, ffn: 4096, vocab: 32000}", fleet="inventory: classes-fleet.yaml")
+    plan = json.loads(run("plan", "--json", classes, "--set", "demand={prompt_tokens: 512, output_tokens: 128, arrival_per_s: 500}", "--set", "contract=bitwise"))
+    if {m["part"] for pool in plan["choice"]["pools"] for stage in pool["stages"] for m in stage["members"]} != {"old", "new"}:
+        fail("not both classes:", plan["choice"]["words"])
     # KV where there is room: a memory that weights nearly fill, and that of the host
     write(work, "host-fleet.yaml", HOSTED)
     host = scenario(work, "host", "synthetic: {layers: 12, dim: 1024, heads: 8, ffn: 4096, vocab: 32000}", fleet="inventory: host-fleet.yaml")
