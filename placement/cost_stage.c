@@ -226,6 +226,8 @@ static engine_terms engine_terms_of(gsrt__walk *walk, uint32_t part, double cap_
         return terms;
     gsrt_quantity cap = gsrt_quantity_exact(cap_w, GSRT__WATT);
     gsrt_quantity above = gsrt_quantity_sub(cap, p->power_idle);
+    if (!(above.lo > 0)) /* it may leave nothing: no rate is known */
+        above = (gsrt_quantity){0};
     gsrt_quantity room = gsrt_quantity_sub(p->power_max, p->power_idle);
     terms.throttle = gsrt__derive2(walk, GSRT__EQUATION_THROTTLE, "rate that a power cap leaves",
                                    gsrt__input(walk, p->name, "power cap above idle", &above),

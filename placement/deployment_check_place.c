@@ -148,6 +148,11 @@ void gsrt__check_power(gsrt__checking *c)
             d.each = is_stated ? part->power_max.value : pool->power_cap_w;
             if (pool->power_cap_w > 0 && pool->power_cap_w < d.each)
                 d.each = pool->power_cap_w;
+            if (pool->power_cap_w > 0 && gsrt__check_is_usable(c, &part->power_idle) &&
+                pool->power_cap_w <= part->power_idle.hi)
+                gsrt__check_violate(c, &(gsrt_violation){.rule = "p3", .reason = GSRT_REASON_POWER},
+                                    "pools[%u]: a cap of %g W, and '%s' draws %g W when it does nothing", view->pool,
+                                    pool->power_cap_w, part->name, part->power_idle.hi);
             for (uint64_t r = 0; r < pool->replica_count && c->status == GSRT_OK; r++) {
                 d.engine++;
                 count_within(c, &d, &part->within, gsrt__check_instance(view, &view->seats[at], r), part->total);

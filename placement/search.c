@@ -143,6 +143,49 @@ static void look_at_memory(gsrt__search *s)
     gsrt__search_greedy(s);
 }
 
+/* The best for another objective, with rivals of its own; *out: a copy. false: there is none. */
+static bool probe(gsrt__search *s, const gsrt_search_problem *other, uint64_t budget, gsrt__sketch *out)
+{
+    const gsrt_search_problem *asked = s->problem;
+    gsrt__rival *rivals = s->rivals;
+    uint32_t *counts = s->rival_counts;
+    uint64_t end = s->budget_now;
+    s->status = gsrt__rivals_init(s);
+    s->problem = other;
+    s->budget_now = s->evaluation_count + budget;
+    s->is_probing = true;
+    if (s->status == GSRT_OK)
+        gsrt__search_dp(s);
+    gsrt__rivals_fini(s);
+    bool has_best = s->has_best;
+    if (has_best)
+        gsrt__sketch_copy(out, &s->best);
+    s->has_best = s->is_probing = false;
+    s->budget_now = end;
+    s->problem = asked;
+    s->rivals = rivals;
+    s->rival_counts = counts;
+    return has_best && s->status == GSRT_OK;
+}
+
+/* What keeps the limits may lie where another objective leads: to each limited measure for itself, and on from there.
+ */
+static void seek_limits(gsrt__search *s)
+{
+    const gsrt_objective *o = &s->problem->objective;
+    gsrt__sketch *from = gsrt__sketch_room(s);
+    for (uint32_t i = 0; from != NULL && i < o->limit_count && !s->has_best && s->status == GSRT_OK; i++) {
+        gsrt_search_problem other = *s->problem;
+        gsrt__judgement j;
+        uint64_t left = s->budget_now > s->evaluation_count ? s->budget_now - s->evaluation_count : 0;
+        other.objective = (gsrt_objective){.measure = o->limits[i].measure, .percentile = o->limits[i].percentile};
+        if (probe(s, &other, left / (o->limit_count - i), from) && gsrt__consider(s, from, &j) && !j.is_feasible)
+            gsrt__climb(s, from, &j);
+    }
+    if (from != NULL)
+        gsrt__sketch_give_back(s, from);
+}
+
 /* Where the policy found nothing: from what only exceeds limits; else, after what does not look everywhere, by dynamic
  * programming; a small instance is gone through, with a budget of its own, so that no policy misses a plan that
  * `exhaustive` finds. */
@@ -164,6 +207,8 @@ static void find_any(gsrt__search *s, const policy *chosen)
         gsrt__search_dp(s);
     if (from != NULL)
         gsrt__sketch_give_back(s, from);
+    if (!s->has_best && s->status == GSRT_OK)
+        seek_limits(s);
     if (!s->has_best && s->is_small && s->status == GSRT_OK)
         gsrt__search_any(s);
     if (!s->has_best && s->status == GSRT_OK && gsrt__rival_of(s, GSRT_REASON_MEMORY, 0) == NULL)

@@ -85,14 +85,15 @@ static bool set_replicas(gsrt__search *s, gsrt__sketch *sketch, uint32_t pool, u
 
 static bool set_power(gsrt__search *s, gsrt__sketch_pool *pool, double factor)
 {
-    double most = 0;
+    double most = 0, idle = 0;
     for (uint32_t i = 0; i < pool->stage_count; i++)
         for (uint32_t m = 0; m < pool->stages[i].member_count; m++) {
-            double each = s->classes[pool->stages[i].members[m].class].power_max;
-            most = each > most ? each : most;
+            const gsrt__engine_class *class = &s->classes[pool->stages[i].members[m].class];
+            most = class->power_max > most ? class->power_max : most;
+            idle = class->power_idle > idle ? class->power_idle : idle;
         }
     double now = pool->power_cap_w > 0 ? pool->power_cap_w : most;
-    if (s->problem->is_for_execution || s->is_small || most <= 0 || now * factor < most / 4 ||
+    if (s->problem->is_for_execution || s->is_small || most <= 0 || now * factor < most / 4 || now * factor <= idle ||
         (pool->power_cap_w <= 0 && factor > 1))
         return false;
     pool->power_cap_w = now * factor >= most ? 0 : now * factor;

@@ -47,6 +47,7 @@ typedef struct gsrt__engine_class {
     double far_peers;           /* as peers */
     const char *far_barred;     /* as barred */
     double price, power_max;    /* $/s, W; negative: unknown */
+    double power_idle;          /* W at most, when it does nothing; 0: unknown */
 } gsrt__engine_class;
 
 /* What a layer (or embed, or output) amounts to. */
@@ -107,7 +108,8 @@ typedef struct gsrt__sketch {
 typedef struct gsrt__judgement {
     bool is_feasible;
     uint32_t failure_count; /* constraints that failed; what follows is about the first */
-    bool is_near;           /* only limits of the objective fail, by numbers */
+    bool is_near;           /* only limits of the objective and power budgets fail, by numbers */
+    uint32_t near_count;    /* of these */
     double violation;       /* then: how far they are exceeded, all together */
     bool is_hidden;         /* only this layout does not fit: no rival */
     const char *reason;
@@ -179,6 +181,7 @@ typedef struct gsrt__search {
     gsrt__sketch **rooms; /* [room_count] sketches that nobody uses now */
     uint32_t room_count;
     uint64_t budget_now; /* evaluations until a plan was found: the rest is for other ways to find one */
+    bool is_probing;     /* for another objective, to go on from */
     bool has_near;       /* nothing feasible yet; this only exceeds limits */
     gsrt__sketch near;
     gsrt__judgement near_judgement;

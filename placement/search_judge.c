@@ -373,9 +373,12 @@ static void check_power(gsrt__search *s, const gsrt__sketch *sketch, const gsrt_
         }
         const gsrt_quantity *budgets[] = {&at->power_budget, &at->cooling_budget};
         for (size_t b = 0; b < 2; b++)
-            if (budgets[b]->is_known && needed > budgets[b]->lo)
+            if (budgets[b]->is_known && needed > budgets[b]->lo) {
+                j->near_count++;
+                j->violation += budgets[b]->lo > 0 ? needed / budgets[b]->lo - 1 : needed;
                 fail(j, GSRT_REASON_POWER, at->name, needed, budgets[b]->lo, gsrt_measure_dimension(GSRT_MEASURE_POWER),
                      needed);
+            }
     }
 }
 
@@ -430,16 +433,15 @@ static void check_ways(gsrt__search *s, const gsrt_deployment *d, gsrt__judgemen
 static void check_predictions(gsrt__search *s, const gsrt__sketch *sketch, const gsrt_cost *cost, gsrt__judgement *j)
 {
     const gsrt_objective *o = &s->problem->objective;
-    uint32_t limits = 0;
     j->objective = cost->values[o->measure][o->percentile];
     const gsrt_quantity *first = &cost->values[GSRT_MEASURE_TTFT][GSRT_PERCENTILE_50];
-    bool is_never = s->problem->demand.arrival.is_known && first->is_known && first->value >= GSRT_COST_NEVER_S;
+    bool is_never = first->is_known && first->value >= GSRT_COST_NEVER_S;
     if (!j->objective.is_known || !cost->values[GSRT_MEASURE_THROUGHPUT][0].is_known) {
         fail(j, GSRT_REASON_UNKNOWN, unknown_because(s, sketch), 0, 0, (gsrt_dimension){0}, -1);
     } else if (is_never) {
         fail(j, GSRT_REASON_LIMIT, "the traffic that this can serve", 0, 0, (gsrt_dimension){0}, -1);
         double asked = s->problem->demand.arrival.value * s->problem->demand.output_tokens.value;
-        limits++; /* what is too much for one class, or region, may be served by several */
+        j->near_count++; /* what is too much for one class, or region, may be served by several */
         j->violation += fmax(0, asked / cost->values[GSRT_MEASURE_THROUGHPUT][0].value - 1);
     }
     for (uint32_t i = 0; i < o->limit_count; i++) {
@@ -455,12 +457,12 @@ static void check_predictions(gsrt__search *s, const gsrt__sketch *sketch, const
         if (!is_kept) {
             double wanted = limit->bound.value,
                    ratio = value->value > wanted ? value->value / wanted : wanted / value->value;
-            limits++;
+            j->near_count++;
             j->violation += ratio - 1;
             fail(j, GSRT_REASON_LIMIT, word, value->value, limit->bound.value, limit->bound.dimension, value->value);
         }
     }
-    j->is_near = limits > 0 && limits == j->failure_count;
+    j->is_near = j->near_count > 0 && j->near_count == j->failure_count;
     j->score = gsrt_measure_is_maximised(o->measure) ? j->objective.value : -j->objective.value;
 }
 
@@ -586,12 +588,13 @@ bool gsrt__is_better(const gsrt__judgement *a, const gsrt__judgement *b)
 
 bool gsrt__consider(gsrt__search *s, const gsrt__sketch *sketch, gsrt__judgement *out)
 {
-    if (s->evaluation_count >= (s->has_best ? s->options->budget : s->budget_now) || s->status != GSRT_OK)
+    uint64_t budget = s->has_best && !s->is_probing ? s->options->budget : s->budget_now;
+    if (s->evaluation_count >= budget || s->status != GSRT_OK)
         return false;
     judge(s, sketch, out);
     if (s->status != GSRT_OK)
         return false;
-    if (out->is_near && !s->has_best && (!s->has_near || gsrt__is_better(out, &s->near_judgement))) {
+    if (out->is_near && !s->is_probing && !s->has_best && (!s->has_near || gsrt__is_better(out, &s->near_judgement))) {
         gsrt__sketch_copy(&s->near, sketch);
         s->near_judgement = *out;
         s->has_near = true;

@@ -190,7 +190,8 @@ gsrt_status gsrt__classes_find(gsrt__search *s)
                                       .far = GSRT_FLEET_NONE,
                                       .total = part->total,
                                       .price = known_or(&part->price, -1),
-                                      .power_max = known_or(&part->power_max, -1)};
+                                      .power_max = known_or(&part->power_max, -1),
+                                      .power_idle = part->power_idle.is_known ? part->power_idle.hi : 0};
         while (!has_same_software(&fleet->parts[s->classes[class->kernels].part], part))
             class->kernels++; /* ends at the class itself */
         find_memory(fleet, class, rules);

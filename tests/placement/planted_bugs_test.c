@@ -279,6 +279,11 @@ PLANT(a_feed_has_too_little_power)
 {
     place_of(s, "feed")->power_budget.lo = 1599;
 }
+PLANT(a_cap_leaves_nothing)
+{
+    part_of(s, "e")->power_idle = known(40, GSRT_MEASURE_POWER);
+    pool_of(s)->power_cap_w = 40;
+}
 PLANT(nobody_knows_the_power)
 {
     part_of(s, "e")->power_max = (gsrt_quantity){0};
@@ -411,6 +416,7 @@ static const struct {
     BUG(the_rack_has_too_little_power, POWER),
     BUG(the_rack_is_cooled_too_little, POWER),
     BUG(a_feed_has_too_little_power, POWER),
+    BUG(a_cap_leaves_nothing, POWER),
     BUG(nobody_knows_the_power, UNKNOWN),
     BUG(requests_are_longer_than_the_kv, CONTEXT),
     BUG(more_positions_than_the_model_knows, CONTEXT),
