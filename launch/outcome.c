@@ -139,6 +139,7 @@ static gsrt_status begin(gsrt_outcome *o, gsrt_diag *diag)
         status = open_tokens(o, BEGINNING, diag);
     if (status == GSRT_OK)
         status = find_shown(o, BEGINNING, diag);
+    o->is_beginner = status == GSRT_OK;
     return status == GSRT_OK ? open_logits(o, true, diag) : status;
 }
 
@@ -417,7 +418,7 @@ static gsrt_status report_requests(gsrt_outcome *o, gsrt_report_request *out)
         gsrt_answer *a = &o->answers.items[i];
         uint32_t timed = a->token_count - a->first_timed; /* the others came from whoever led before */
         bool has_rate = a->last_ns > a->first_ns && timed > 1;
-        bool has_first = a->last_ns > 0 && a->first_timed == 0 && a->submitted_ns > 0;
+        bool has_first = o->is_beginner && a->last_ns > 0 && a->first_timed == 0 && a->submitted_ns > 0;
         gsrt_status status = gsrt_buffer_append(&a->text, "", 1); /* a zero at its end */
         if (status != GSRT_OK)
             return status;
@@ -429,6 +430,7 @@ static gsrt_status report_requests(gsrt_outcome *o, gsrt_report_request *out)
             .text = (const char *)a->text.data,
             .finish = a->finish == 0 ? "failed" : gsrt_finish_name((gsrt_finish)a->finish),
             .error = a->finish == GSRT_FINISH_REFUSED ? "it can never fit: runtime.kv_blocks is too small" : NULL,
+            .timed_count = a->last_ns > 0 ? timed : 0,
             .ttft_ms = has_first ? ms(a->submitted_ns, a->first_ns) : -1,
             .decode_tokens_per_s = has_rate ? (double)(timed - 1) * 1e9 / (double)(a->last_ns - a->first_ns) : -1,
             .prefix_tokens_reused = a->prefix_tokens};

@@ -43,6 +43,7 @@ typedef struct gsrt_outcome {
     uint32_t *failure_ranks;              /* of all failures, one after the other; owned */
     uint32_t failure_count;
     bool has_terminal;
+    bool is_beginner;        /* this rank has begun the run: it knows when requests came */
     bool is_resumed;         /* this rank has taken up a run whose processes had all died */
     uint32_t led_epoch;      /* the last view that this rank opened it for; 0: none */
     uint32_t emitting_epoch; /* the last view in which it began to emit; 0: none */

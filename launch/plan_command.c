@@ -42,6 +42,8 @@ static gsrt_status open_all(command *c)
         return gsrt_diag_set(
             &c->diag, GSRT_EUNSUPPORTED, options->scenario, "--rehearse",
             "takes a model with weights on the ranks of a run; of anything else there are only predictions");
+    if (status == GSRT_OK && options->rehearsal_count > 0)
+        status = gsrt_scenario_check_moves(c->scenario, c->planning.rank_count, &c->diag);
     if (status == GSRT_OK && options->rehearsal_count > 0) /* the scenario that is kept must run */
         status = gsrt_faults_check(c->scenario->faults, c->scenario->fault_count, c->planning.rank_count,
                                    options->scenario, &c->diag);
@@ -63,20 +65,26 @@ static gsrt_status rehearse(command *c)
     return status == GSRT_OK ? gsrt_scenario_check_moves(c->scenario, p->rank_count, &c->diag) : status;
 }
 
-/* Without a choice there is still what was rejected, and why. */
-static gsrt_status search(command *c)
+/* What becomes of the choice. */
+static gsrt_status try_choice(command *c)
 {
-    gsrt_status status = gsrt_planning_search(&c->planning, &c->diag);
-    if (status == GSRT_OK && c->options->rehearsal_count > 0)
-        status = rehearse(c);
+    gsrt_status status = c->options->rehearsal_count > 0 ? rehearse(c) : GSRT_OK;
     if (status == GSRT_OK)
         status = gsrt_plan_fallbacks_find(&c->planning, &c->fallbacks);
     if (status == GSRT_OK && c->options->rehearsal_count > 0)
         status = gsrt_rehearsal_run_losses(&c->planning, c->options, &c->fallbacks, &c->diag);
-    if (status != GSRT_OK && status != GSRT_EINFEASIBLE)
+    return status;
+}
+
+/* Without a choice there is still what was rejected, and why. */
+static gsrt_status search(command *c)
+{
+    gsrt_status found = gsrt_planning_search(&c->planning, &c->diag);
+    gsrt_status status = found == GSRT_OK ? try_choice(c) : found == GSRT_EINFEASIBLE ? GSRT_OK : found;
+    if (status != GSRT_OK)
         return status;
     c->plan = gsrt_plan_json(&c->planning, &c->fallbacks, &c->rehearsal);
-    return c->plan == NULL ? GSRT_ENOMEM : status;
+    return c->plan == NULL ? GSRT_ENOMEM : found;
 }
 
 static gsrt_status write_file(gsrt_run_directory *directory, const char *name, gsrt_buffer *text, gsrt_diag *diag)

@@ -385,12 +385,18 @@ static json_t *proofs_json(const gsrt_planning *p)
         if (before > 0)
             continue;
         const gsrt_transformation_facts *facts = gsrt_transformation_of(first->kind);
+        const char *region = p->workload->regions[first->region].name;
+        bool is_asked = !first->is_proved &&
+                        gsrt_contract_rule_for(p->problem.contract, region)->kind == GSRT_CONTRACT_DETERMINISTIC;
         gsrt_tree t = begin();
         gsrt_tree_text(&t, "transformation", first->name);
         gsrt_tree_text(&t, "effect", gsrt_effect_class_word(first->effect));
         gsrt_tree_u64(&t, "regions", regions);
-        gsrt_tree_text(&t, "admitted_by", first->is_proved ? "construction" : "evidence");
-        gsrt_tree_text(&t, "because", first->is_proved ? facts->because : facts->obligation);
+        gsrt_tree_text(&t, "admitted_by", first->is_proved ? "construction" : is_asked ? "contract" : "evidence");
+        gsrt_tree_text(&t, "because",
+                       first->is_proved ? facts->because
+                       : is_asked       ? "the rule asks for the same answer each time, not for that of wider formats"
+                                        : facts->obligation);
         all = gsrt_tree_append(all, t.value);
     }
     return all;

@@ -395,11 +395,27 @@ static const json_t *prediction_of(const json_t *plan, const char *what)
     return NULL;
 }
 
+/* Nothing follows where an input is unknown: which ones are. */
+static void put_unstated(page *p, const json_t *row)
+{
+    const json_t *list = json_object_get(row, "influences");
+    put(p, "%s %s: unknown, because nobody states\n", text_at(row, "measure", "?"), text_at(row, "percentile", ""));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        if (strcmp(text_at(item, "kind", ""), "input") == 0 && !json_is_object(json_object_get(item, "value")))
+            put(p, "  %s\n", text_at(item, "what", "?"));
+    }
+}
+
 static void put_cone(page *p, const json_t *row)
 {
     const json_t *list = json_object_get(row, "influences"), *q = json_object_get(row, "value");
     char value[GSRT_PLAN_WORDS_BYTES], lo[GSRT_PLAN_WORDS_BYTES], hi[GSRT_PLAN_WORDS_BYTES];
     const char *unit = text_at(q, "unit", "");
+    if (!json_is_object(q)) {
+        put_unstated(p, row);
+        return;
+    }
     put(p, "%s %s: %s, %s to %s; it rests on %" JSON_INTEGER_FORMAT " inputs and errors\n",
         text_at(row, "measure", "?"), text_at(row, "percentile", ""), quantity(q, value), bound(q, "lo", lo),
         bound(q, "hi", hi), json_integer_value(json_object_get(row, "rests_on")));

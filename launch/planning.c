@@ -131,7 +131,7 @@ static gsrt_status check_server(const gsrt_planning *p, gsrt_diag *diag)
     const char *place = demand->prefills_first     ? "demand.prefills_first"
                         : demand->gather_steps > 0 ? "demand.gather_steps"
                                                    : NULL;
-    if (place == NULL || !p->problem.is_for_execution)
+    if (place == NULL || !p->is_of_ranks)
         return GSRT_OK;
     return gsrt_diag_set(diag, GSRT_EINPUT, p->scenario->file, place,
                          "is how another server schedules, and the runtime does not; remove it, or plan for an "
@@ -161,6 +161,22 @@ static gsrt_status check_origin(const gsrt_planning *p, gsrt_diag *diag)
                              " regions of %s, and requests come from one; give a place that is there "
                              "once",
                              origin, fleet->places[place].total, p->scenario->planning.inventory);
+    return GSRT_OK;
+}
+
+/* Regions that the site allows are regions that there are. */
+static gsrt_status check_regions(const gsrt_planning *p, gsrt_diag *diag)
+{
+    const gsrt_policy_rules *rules = &p->problem.rules;
+    const gsrt_fleet *fleet = p->problem.fleet;
+    for (uint32_t i = 0; !p->is_of_ranks && i < rules->region_allowed_count; i++) {
+        uint32_t place = gsrt_fleet_place_named(fleet, rules->regions_allowed[i]);
+        if (place == GSRT_FLEET_NONE || fleet->places[place].kind != GSRT_PLACE_REGION)
+            return gsrt_diag_set(diag, GSRT_EINPUT, p->scenario->file, "rules.regions",
+                                 "'%s' is no region of %s; give places of kind region that it has ('gsrt fleet show' "
+                                 "lists them)",
+                                 rules->regions_allowed[i], p->scenario->planning.inventory);
+    }
     return GSRT_OK;
 }
 
@@ -199,6 +215,8 @@ gsrt_status gsrt_planning_open(gsrt_planning *planning, const gsrt_scenario *sce
     p->problem.prefill_tokens_max = scenario->prefill_chunk;
     p->problem.today = today;
     status = check_server(p, diag);
+    if (status == GSRT_OK)
+        status = check_regions(p, diag);
     return status == GSRT_OK ? check_origin(p, diag) : status;
 }
 
@@ -268,20 +286,23 @@ static gsrt_status take_choice(gsrt_planning *p, gsrt_diag *diag)
     return check_choice(p, diag);
 }
 
-/* What stood in the way: a number, if one did; else anything but a contract, which always has its rivals. NULL: nothing
- * was tried. */
+/* How much a rejection says to whoever wants a plan. */
+static int worth(const gsrt_rejection *r)
+{
+    bool is_contract = strncmp(r->reason, "contract_", 9) == 0;
+    bool is_unstated = strcmp(r->reason, GSRT_REASON_UNKNOWN) == 0;
+    return r->change_to.is_known ? 4 : is_unstated ? 3 : r->needed.is_known ? 2 : !is_contract ? 1 : 0;
+}
+
+/* What stood in the way: what one change of a number would admit, if there is such; then what nobody stated; a
+ * contract, which always has its rivals, last. NULL: nothing was tried. */
 static const gsrt_rejection *main_reason(const gsrt_search_result *result)
 {
-    const gsrt_rejection *best = result->rival_count == 0 ? NULL : &result->rivals[0].rejection;
-    bool is_contract = best != NULL && strncmp(best->reason, "contract_", 9) == 0;
+    const gsrt_rejection *best = NULL;
     for (uint32_t i = 0; i < result->rival_count; i++) {
         const gsrt_rejection *rejection = &result->rivals[i].rejection;
-        if (rejection->needed.is_known)
-            return rejection;
-        if (is_contract && strncmp(rejection->reason, "contract_", 9) != 0) {
+        if (best == NULL || worth(rejection) > worth(best))
             best = rejection;
-            is_contract = false;
-        }
     }
     return best;
 }

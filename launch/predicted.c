@@ -91,9 +91,12 @@ static uint64_t token_total(const gsrt_report *report)
     return total;
 }
 
+/* Of the tokens that came in the writer's time. */
 static double observed_throughput(const gsrt_report *report)
 {
-    uint64_t tokens = token_total(report);
+    uint64_t tokens = 0;
+    for (uint32_t i = 0; i < report->request_count; i++)
+        tokens += report->requests[i].timed_count;
     return tokens == 0 || !(report->times.generate_ms > 0)
                ? -1
                : (double)tokens * 1e3 / report->times.generate_ms * stretch_of(report);

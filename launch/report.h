@@ -33,6 +33,7 @@ typedef struct gsrt_report_request {
     const char *text;              /* of the answer, UTF-8 */
     const char *finish;            /* "stop", "length", "refused", "cancelled", "failed" */
     const char *error;             /* why it was refused or failed; NULL: it was not */
+    uint32_t timed_count;          /* of the tokens: those that the writer saw emitted */
     double ttft_ms;                /* submission to first token; < 0: none, or a process that died saw it */
     double decode_tokens_per_s;    /* after the first token that the writer saw emitted; < 0: fewer than two */
     uint32_t prefix_tokens_reused; /* positions whose KV was there already */

@@ -134,7 +134,7 @@ GSRT_MUST_CHECK gsrt_status gsrt_scenario_read_span(gsrt_span bytes, const char 
                                                     size_t set_count, gsrt_scenario **out, gsrt_diag *diag);
 gsrt_scenario *gsrt_scenario_free(gsrt_scenario *scenario);
 
-/* Are there the ranks, the stages and the members that its moves name? Once there is a plan.
+/* Are there the ranks that its moves name, and, once there is a plan, the stages and members?
  * GSRT_OK | GSRT_EINFEASIBLE (*diag) | GSRT_ENOMEM. */
 GSRT_MUST_CHECK gsrt_status gsrt_scenario_check_moves(const gsrt_scenario *scenario, uint32_t rank_count,
                                                       gsrt_diag *diag);

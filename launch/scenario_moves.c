@@ -107,6 +107,7 @@ gsrt_status gsrt__scenario_check_moves(gsrt_yaml_reader *reader, const gsrt_yaml
     return status;
 }
 
+/* plan NULL: as above. */
 static gsrt_status check_against(const gsrt_scenario *scenario, uint32_t rank_count, gsrt_plan *plan, gsrt_diag *diag)
 {
     for (uint32_t i = 0; i < scenario->move_count; i++) {
@@ -118,6 +119,8 @@ static gsrt_status check_against(const gsrt_scenario *scenario, uint32_t rank_co
                                  "names rank %" PRIu32 " and so needs %" PRIu32 " ranks, but there %s %" PRIu32
                                  "; start more ranks (mpirun -n %" PRIu32 ") or name another",
                                  move->to, move->to + 1, rank_count == 1 ? "is" : "are", rank_count, move->to + 1);
+        if (plan == NULL)
+            continue;
         const char *key = fault_of(scenario, move, plan, what, sizeof what);
         if (key != NULL) {
             (void)snprintf(place, sizeof place, "moves[%" PRIu32 "].%s", i, key);
@@ -134,7 +137,7 @@ gsrt_status gsrt_scenario_check_moves(const gsrt_scenario *scenario, uint32_t ra
     gsrt_plan *plan = NULL;
     if (scenario->move_count == 0)
         return GSRT_OK;
-    gsrt_status status = gsrt_plan_copy(scenario->plan, &plan);
+    gsrt_status status = scenario->plan == NULL ? GSRT_OK : gsrt_plan_copy(scenario->plan, &plan);
     if (status == GSRT_OK)
         status = check_against(scenario, rank_count, plan, diag);
     gsrt_plan_free(plan);

@@ -78,8 +78,9 @@ void gsrt_derivation_fini(gsrt_derivation *why);
 typedef struct gsrt_influence {
     uint32_t node;        /* an input; GSRT_NO_INDEX: an equation's own error */
     const char *equation; /* then its name */
-    double width;         /* |result at its hi - result at its lo|, all else at its value; may be infinite */
-    bool is_debt;         /* nobody sourced it, or it is a guess */
+    double
+        width; /* |result at its hi - result at its lo|, all else at its value; infinite of an input that is unknown */
+    bool is_debt; /* nobody sourced it, or it is a guess */
 } gsrt_influence;
 
 /* The dependency cone of node `node`: all inputs and equations with an error of their own that it follows from, the

@@ -202,6 +202,8 @@ static bool influence_of(cone *c, uint32_t index, gsrt_influence *out)
         if (!c->is_in[index] || node->equation != NULL)
             return false;
         *out = (gsrt_influence){.node = index, .is_debt = is_debt(&node->value)};
+        if (!node->value.is_known)
+            out->width = HUGE_VAL; /* there is no result without it */
         if (is_known && node->value.lo < node->value.hi)
             out->width =
                 fabs(evaluate(c, index, node->value.hi, NULL, 1) - evaluate(c, index, node->value.lo, NULL, 1));

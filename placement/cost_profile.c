@@ -279,16 +279,28 @@ static uint32_t table_of(const gsrt_workload *w, gsrt_op_kind kind)
 /* ---- engines ---- */
 
 /* Of the memory that the engine reads: the fastest link, the lower index of equals. */
+static bool is_written_too(const gsrt_fleet *f, uint32_t part, uint32_t memory)
+{
+    for (uint32_t i = 0; i < f->link_count; i++) {
+        if (f->links[i].kind == GSRT_LINK_MEMORY && f->links[i].from == part && f->links[i].to == memory)
+            return true;
+    }
+    return false;
+}
+
 static uint32_t memory_link_of(const gsrt_fleet *f, uint32_t part)
 {
     uint32_t found = GSRT_FLEET_NONE;
+    double best = 0;
     for (uint32_t i = 0; i < f->link_count; i++) {
         const gsrt_link *link = &f->links[i];
-        if (link->kind != GSRT_LINK_MEMORY || link->to != part || f->parts[link->from].kind != GSRT_PART_MEMORY)
+        if (link->kind != GSRT_LINK_MEMORY || link->to != part || f->parts[link->from].kind != GSRT_PART_MEMORY ||
+            !is_written_too(f, part, link->from))
             continue;
-        bool is_better = found == GSRT_FLEET_NONE ||
-                         (link->bandwidth.is_known && (!f->links[found].bandwidth.is_known ||
-                                                       link->bandwidth.value > f->links[found].bandwidth.value));
+        double bandwidth = link->bandwidth.is_known ? link->bandwidth.value : 0;
+        bool is_better =
+            found == GSRT_FLEET_NONE || bandwidth > best || (bandwidth == best && link->from < f->links[found].from);
+        best = is_better ? bandwidth : best;
         found = is_better ? i : found;
     }
     return found;

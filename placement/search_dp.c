@@ -57,6 +57,11 @@ static bool try_shape(gsrt__search *s, uint32_t numeric, const gsrt__shape *shap
         pool->prefill_tokens = gsrt__first_chunk(s);
         if (!gsrt__consider_smaller(s, room, &j))
             return false;
+        while (!j.is_feasible && strcmp(j.reason, GSRT_REASON_POWER) == 0 && pool->replica_count > 1) {
+            pool->replica_count /= 2; /* as many as a place may feed */
+            if (!gsrt__consider(s, room, &j))
+                return false;
+        }
         keep(s, top, room, &j);
         bool is_full = !j.is_feasible && strcmp(j.reason, GSRT_REASON_MEMORY) == 0;
         if (batch == least || (!is_full && !j.is_feasible && strcmp(j.reason, GSRT_REASON_LIMIT) != 0))

@@ -173,8 +173,8 @@ static gsrt_quantity rounded(const gsrt_quantity *q, bool is_up)
     if (!(q->value > 0))
         return short_of;
     int exponent = (int)floor(log10(q->value)) - 3;
-    double digits = q->value / pow(10, exponent);
-    (void)snprintf(text, sizeof text, "%.0fe%d", is_up ? ceil(digits) : floor(digits), exponent);
+    double digits = q->value / pow(10, exponent); /* but for what the division has lost */
+    (void)snprintf(text, sizeof text, "%.0fe%d", is_up ? ceil(digits - 1e-9) : floor(digits + 1e-9), exponent);
     short_of.value = short_of.lo = short_of.hi = strtod(text, NULL);
     return short_of;
 }
@@ -196,7 +196,8 @@ static gsrt_status print_change(const gsrt__judgement *j, const gsrt_rejection *
         status = gsrt_quantity_print(&to, out);
     if (status == GSRT_OK)
         status = gsrt_buffer_print(out, " instead of ");
-    return status == GSRT_OK ? gsrt_quantity_print(&r->available, out) : status;
+    const gsrt_quantity from = rounded(&r->available, false);
+    return status == GSRT_OK ? gsrt_quantity_print(&from, out) : status;
 }
 
 static gsrt_status describe(gsrt__search *s, const gsrt__judgement *j, gsrt_arena *arena, gsrt_rejection *r)

@@ -80,6 +80,21 @@ links:
   - {from: new, to: mesh, kind: coherent, both: true, bandwidth: "300 GB/s", latency: "1 us", contention: mesh}
 """
 
+MEMORIES = """
+gsrt_fleet: 1
+name: memories
+source: "declared: the test"
+places:
+  - {name: node, kind: node}
+parts:
+  - {name: gpu, kind: engine, in: node, software: {gsrt-canonical: "1"}, rates: {matmul: {f32: "50 TFLOPS"}, attention: {f32: "50 TFLOPS"}, vector: {f32: "50 TFLOPS"}}, launch_overhead: "3 us"}
+  - {name: small, kind: memory, tier: hbm, in: node, capacity: "100 MB"}
+  - {name: large, kind: memory, tier: hbm, in: node, capacity: "80 GB"}
+links:
+  - {from: small, to: gpu, kind: memory, bandwidth: "900 GB/s", latency: "100 ns"}
+  - {from: gpu, to: large, kind: memory, both: true, bandwidth: "500 GB/s", latency: "100 ns"}
+"""
+
 checked = 0
 
 
@@ -168,6 +183,7 @@ with tempfile.TemporaryDirectory() as work:
     for section in ["choice", "predictions", "memory", "topology", "why", "binding", "proofs", "assumptions", "debt",
                     "fallbacks", "rehearsal", "rejected", "search"]:
         run("explain", kept, section)
+    run("explain", kept, "cost", words=["cost : unknown, because nobody states\n", "rank1: price\n"])
     run("explain", kept, "decisions", words=["nothing: no incident"])
     run("explain", kept, "latancy", code=1, says=["did you mean 'latency'?"])
     run("explain", kept, "everything", code=1, says=["ask for choice, ", "rehearsal, ", "decisions, or a prediction"])
@@ -194,6 +210,9 @@ with tempfile.TemporaryDirectory() as work:
         if (rank == 0) != (seen["detected_ms"] is None): # who led is gone, and with it when it was
             fail("without rank %d:" % rank, seen)
         report = json.load(open(os.path.join(rehearsed, seen["run"], "report.json")))
+        rate = next(row["observed"] for row in report["predicted"]["rows"] if row["measure"] == "throughput")
+        if not 0 < rate < 120000: # of the tokens that came in its time
+            fail("%s: a rate with tokens of another's time:" % seen["run"], rate)
         for request in report["requests"]: # what a leader that died has timed is not known, and nothing is made of it
             if (request["ttft_ms"] is None) != (rank == 0) or (request["decode_tokens_per_s"] or 0) > 100000:
                 fail("%s: times that nobody measured:" % seen["run"], request["ttft_ms"], request["decode_tokens_per_s"])
@@ -237,6 +256,10 @@ with tempfile.TemporaryDirectory() as work:
         "faults=[{kill: 9, when: {request: 0, token: 3}}]", code=3, says=["faults[0]: names rank 9"])
     run("plan", IRREGULAR, "--rehearse", "1", "-o", os.path.join(work, "moved-away"), "--set", "plan=auto", "--set",
         "moves=[{stage: 9, member: 0, to: 3, when: {request: 0, token: 2}}]", code=3, says=["moves[0].stage: the plan has no stage 9"])
+    if os.path.exists(os.path.join(work, "moved-away", "plan.json")):
+        fail("a plan is kept, though its scenario does not run")
+    run("plan", IRREGULAR, "--rehearse", "1", "-o", os.path.join(work, "x"), "--set", "plan=auto", "--set",
+        "moves=[{stage: 0, member: 0, to: 99, when: {request: 0, token: 2}}]", code=3, says=["moves[0]: names rank 99"])
     run("plan", IRREGULAR, "--rehearse", "2", code=1, says=["say where with '-o DIR'"])
     run("plan", IRREGULAR, "--rehearse", "0", "-o", other, code=1, says=["give one from 1 to 16"])
     run("plan", IRREGULAR, "--rehearse", "2", "--validate", "-o", other, code=1, says=["are two steps"])
@@ -305,6 +328,13 @@ with tempfile.TemporaryDirectory() as work:
     plan = json.loads(run("plan", "--json", classes, "--set", "demand={prompt_tokens: 512, output_tokens: 128, arrival_per_s: 500}", "--set", "contract=bitwise"))
     if {m["part"] for pool in plan["choice"]["pools"] for stage in pool["stages"] for m in stage["members"]} != {"old", "new"}:
         fail("not both classes:", plan["choice"]["words"])
+    # regions are those that there are
+    run("plan", big, "--set", "rules={regions: [moon]}", code=2, says=["rules.regions: 'moon' is no region of "])
+    # of several memories the one that is read the fastest and joined both ways, for all who ask
+    write(work, "memories-fleet.yaml", MEMORIES)
+    plan = json.loads(run("plan", "--json", scenario(work, "memories", fleet="inventory: memories-fleet.yaml")))
+    if plan["memory"][0]["capacity"]["value"] != 80e9:
+        fail("another memory than what is laid out in:", plan["memory"])
     # KV where there is room: a memory that weights nearly fill, and that of the host
     write(work, "host-fleet.yaml", HOSTED)
     host = scenario(work, "host", "synthetic: {layers: 12, dim: 1024, heads: 8, ffn: 4096, vocab: 32000}", fleet="inventory: host-fleet.yaml")
@@ -397,6 +427,8 @@ with tempfile.TemporaryDirectory() as work:
     run("twin", big, code=2, says=["racks.yaml: workload: has no weights to run"])
     run("twin", IRREGULAR, "--set", "plan=auto", "--set", "fleet={inventory: %s}" % TWO_RACKS, "-o", os.path.join(work, "x"),
         code=2, says=["fleet.inventory: describes machines"])
+    for name in sorted(os.listdir(os.path.join(SOURCE, "scenarios/fleets"))):
+        run("fleet", "check", os.path.join(SOURCE, "scenarios/fleets", name), words=["0 errors"])
     run("fleet", "check", IRREGULAR, code=2, says=["this is a scenario, not an inventory"])
     run("plan", scenario(work, "gone", fleet="inventory: none.yaml"), code=2, says=["none.yaml: could not open it"])
     broken = write(work, "broken.yaml", "{gsrt_fleet: 1, name: x, parts: [{name: a, kind: engine, rates: {matmul: {f32: '1 GB'}}}]}")

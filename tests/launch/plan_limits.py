@@ -83,6 +83,10 @@ with tempfile.TemporaryDirectory() as work:
     tight = plan(work, "deterministic", "throughput", fleet=write(work, "tight.yaml", FLEET.replace("6 kW", "500 W")))
     if "gpu" not in tight["choice"]["words"]:
         fail("no engine of those of which some fit the budget:", tight["choice"]["words"])
+    # a rule that asks for the same answer each time admits by itself: there is no evidence
+    admitted = {proof["admitted_by"] for proof in plan(work, "deterministic", "throughput")["proofs"]}
+    if "evidence" in admitted or "contract" not in admitted:
+        fail("admitted by evidence that nobody gave:", admitted)
     # the least power is no cap below idle
     idle = plan(work, "bitwise", "power", fleet=write(work, "idle.yaml", FLEET.replace('power_idle: "60 W", power_max: "400 W"', 'power_idle: "190 W", power_max: "400 W"')))
     for pool in idle["choice"]["pools"]:
