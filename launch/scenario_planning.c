@@ -207,6 +207,7 @@ static const gsrt_yaml_field demand_fields[] = {
     {"prefills_first", GSRT_YAML_FIELD_BOOL, offsetof(gsrt_demand, prefills_first), 0, 0, NULL, NULL},
     {"gather_steps", GSRT_YAML_FIELD_U32, offsetof(gsrt_demand, gather_steps), 0, 1 << 16, NULL, NULL},
     {"kv_offload", GSRT_YAML_FIELD_BOOL, offsetof(gsrt_demand, kv_offload), 0, 0, NULL, NULL},
+    {"context_parallel", GSRT_YAML_FIELD_BOOL, offsetof(gsrt_demand, context_parallel), 0, 0, NULL, NULL},
 };
 
 gsrt_status gsrt__scenario_read_demand(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)

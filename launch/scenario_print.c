@@ -137,6 +137,8 @@ static void put_demand(printer *p, const gsrt_demand *demand)
         put_u64(p, "\n  gather_steps: ", demand->gather_steps);
     if (demand->kv_offload)
         put(p, "\n  kv_offload: true");
+    if (demand->context_parallel)
+        put(p, "\n  context_parallel: true");
     put(p, "\n");
 }
 

@@ -53,6 +53,7 @@ typedef struct gsrt_demand {
     bool prefills_first;   /* the server's steps hold prompts while any waits, else answers; false: both at once */
     uint32_t gather_steps; /* a prompt waits for others to prefill with, so many steps at most; 0: it does not */
     bool kv_offload;       /* a part of the KV may lie in a second memory tier */
+    bool context_parallel; /* the positions of a sequence may be divided among the members of a stage */
 } gsrt_demand;
 
 bool gsrt_measure_is_maximised(gsrt_measure measure);
