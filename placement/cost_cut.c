@@ -1,4 +1,6 @@
 /* How much of a stage one engine has: units, rows, bytes; and what it keeps in memory. */
+#include <math.h>
+
 #include "base/limits.h"
 #include "placement/cost_impl.h"
 #include "placement/plan.h"
@@ -249,9 +251,10 @@ static void keep_state(const gsrt__walk *walk, const gsrt__cut *cut, const gsrt_
                                        gsrt__context_width(cut->stage));
     double far = (double)gsrt__far_positions(pool, positions);
     double staged = 2 * (far < GSRT_KV_BLOCK_POSITIONS ? far : GSRT_KV_BLOCK_POSITIONS) * each;
-    gsrt__context_row row = gsrt__context_row_of(walk->workload, cut, kind);
-    double elements = gsrt__context_width(cut->stage) > 1 ? row.queries + 2 * row.results : 0;
-    sum->row = elements > sum->row ? elements : sum->row;
+    if (gsrt__context_width(cut->stage) > 1) {
+        gsrt__context_row row = gsrt__context_row_of(walk->workload, cut, kind);
+        sum->row = fmax(sum->row, row.queries + 2 * row.results);
+    }
     sum->state += each * ((double)positions - far) * count;
     sum->offloaded += each * far * count;
     sum->staged = staged > sum->staged ? staged : sum->staged;
