@@ -168,6 +168,7 @@ static void assume_native(assumed *all, const gsrt_workload *w, const gsrt_fleet
         stage->overlaps = (variant & 1) != 0;
         stage->data_width = (variant & 2) != 0 ? width : 1;
         stage->expert_width = (variant & 4) != 0 ? width : 1;
+        stage->context_width = 1;
         stage->members[0] = (gsrt_deployment_members){
             .part = engine, .instance_count = width, .block_replicas = 1, .block_stride = width, .share = 1};
         choose_native(w, d, f8);

@@ -137,6 +137,7 @@ static gsrt_deployment *deployment_of(const test_case *t, const gsrt_workload *w
         stage->layer_last = w->layer_count * (s + 1) / t->stages - 1;
         stage->data_width = t->data;
         stage->expert_width = t->experts;
+        stage->context_width = 1;
         stage->members[0] = (gsrt_deployment_members){.part = gsrt_fleet_part_named(fleet, t->engine),
                                                       .instance_first = (uint64_t)s * t->width,
                                                       .instance_count = t->width,

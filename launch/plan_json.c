@@ -121,6 +121,7 @@ static json_t *demand_json(const gsrt_demand *demand)
     gsrt_tree_u64(&t, "gather_steps", demand->gather_steps);
     gsrt_tree_bool(&t, "kv_offload", demand->kv_offload);
     gsrt_tree_text(&t, "origin", demand->origin);
+    gsrt_tree_bool(&t, "context_parallel", demand->context_parallel);
     return t.value;
 }
 
@@ -172,6 +173,7 @@ static json_t *stage_json(const gsrt_planning *p, const gsrt_deployment_stage *s
     gsrt_tree_set(&t, "members", members);
     gsrt_tree_u64(&t, "data_width", stage->data_width);
     gsrt_tree_u64(&t, "expert_width", stage->expert_width);
+    gsrt_tree_u64(&t, "context_width", stage->context_width);
     gsrt_tree_text(&t, "algorithm", gsrt_collective_algorithm_name(stage->algorithm));
     gsrt_tree_u64(&t, "chunk_bytes", stage->collective_chunk_bytes);
     gsrt_tree_bool(&t, "overlaps", stage->overlaps);

@@ -82,6 +82,18 @@ static void put_lines(page *p, const char *title, const char *key)
 
 /* ---- sections ---- */
 
+/* Into how many parts some stage of a pool divides the context. */
+static json_int_t most_parts(const json_t *pool)
+{
+    const json_t *stages = json_object_get(pool, "stages");
+    json_int_t most = 1;
+    for (size_t i = 0; i < json_array_size(stages); i++) {
+        json_int_t parts = json_integer_value(json_object_get(json_array_get(stages, i), "context_width"));
+        most = parts > most ? parts : most;
+    }
+    return most;
+}
+
 static void put_choice(page *p)
 {
     const json_t *choice = json_object_get(p->plan, "choice");
@@ -104,6 +116,11 @@ static void put_choice(page *p)
         if (json_integer_value(json_object_get(pool, "draft_tokens")) > 0)
             put(p, "          %" JSON_INTEGER_FORMAT " tokens drafted for each step\n",
                 json_integer_value(json_object_get(pool, "draft_tokens")));
+        json_int_t parts = most_parts(pool);
+        if (parts > 1)
+            put(p,
+                "          the positions of a sequence in %" JSON_INTEGER_FORMAT " parts, attention over each merged\n",
+                parts);
         if (json_number_value(json_object_get(pool, "kv_offload")) > 0)
             put(p, "          %g %% of the KV in a second memory tier, read from there in each step\n",
                 100 * json_number_value(json_object_get(pool, "kv_offload")));

@@ -298,8 +298,12 @@ static gsrt_deployment *with_engine(const gsrt_planning *p, uint32_t part, uint3
     pool.replica_count = 1;
     pool.phases = GSRT_PHASE_PREFILL | GSRT_PHASE_DECODE;
     d->pools[0] = pool;
-    stages[0] = (gsrt_deployment_stage){
-        .layer_last = layers - 1, .members = stages[0].members, .member_count = 1, .data_width = 1, .expert_width = 1};
+    stages[0] = (gsrt_deployment_stage){.layer_last = layers - 1,
+                                        .members = stages[0].members,
+                                        .member_count = 1,
+                                        .data_width = 1,
+                                        .expert_width = 1,
+                                        .context_width = 1};
     stages[0].members[0] =
         (gsrt_deployment_members){.part = part, .instance_count = 1, .block_replicas = 1, .share = 1};
     for (uint32_t s = 1; s < count; s++) {

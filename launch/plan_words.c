@@ -131,6 +131,9 @@ gsrt_status gsrt_plan_words_members(const gsrt_planning *planning, const gsrt_de
         status = gsrt_buffer_print(out, "%sexperts %" PRIu32, is_even && stage->data_width <= 1 ? "" : ", ",
                                    stage->expert_width);
     bool is_bare = is_even && stage->data_width <= 1 && stage->expert_width <= 1;
+    if (status == GSRT_OK && stage->context_width > 1)
+        status = gsrt_buffer_print(out, "%scontext %" PRIu32, is_bare ? "" : ", ", stage->context_width);
+    is_bare = is_bare && stage->context_width <= 1;
     return status == GSRT_OK
                ? gsrt_buffer_print(out, "%s%s)", is_bare ? "" : ", ", gsrt_collective_algorithm_name(stage->algorithm))
                : status;

@@ -388,6 +388,7 @@ gsrt_deployment *gsrt_rank_fleet_deployment(const gsrt_rank_fleet *ranks, const 
                                          .layer_last = from->layer_last,
                                          .data_width = 1,
                                          .expert_width = 1,
+                                         .context_width = 1,
                                          .algorithm = algorithm_of(plan, from)};
         status = gsrt_deployment_add_members(d, 0, s, from->member_count);
         for (uint32_t m = 0; m < from->member_count && status == GSRT_OK; m++)

@@ -208,6 +208,7 @@ static const gsrt_yaml_field demand_fields[] = {
     {"gather_steps", GSRT_YAML_FIELD_U32, offsetof(gsrt_demand, gather_steps), 0, 1 << 16, NULL, NULL},
     {"kv_offload", GSRT_YAML_FIELD_BOOL, offsetof(gsrt_demand, kv_offload), 0, 0, NULL, NULL},
     {"origin", GSRT_YAML_FIELD_TEXT, offsetof(gsrt_demand, origin), 1, GSRT_FLEET_NAME_BYTES_MAX, NULL, NULL},
+    {"context_parallel", GSRT_YAML_FIELD_BOOL, offsetof(gsrt_demand, context_parallel), 0, 0, NULL, NULL},
 };
 
 gsrt_status gsrt__scenario_read_demand(gsrt_yaml_reader *reader, const gsrt_yaml_node *node, void *object)

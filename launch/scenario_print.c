@@ -139,6 +139,8 @@ static void put_demand(printer *p, const gsrt_demand *demand)
         put(p, "\n  kv_offload: true");
     if (demand->origin != NULL)
         put_text(p, "\n  origin: ", demand->origin);
+    if (demand->context_parallel)
+        put(p, "\n  context_parallel: true");
     put(p, "\n");
 }
 

@@ -95,6 +95,7 @@ typedef enum gsrt_transformation_kind {
     GSRT_TRANSFORMATION_RING,     /* "reduce:ring" */
     GSRT_TRANSFORMATION_TREE,     /* "reduce:tree" */
     GSRT_TRANSFORMATION_SWITCH,   /* "reduce:switch" */
+    GSRT_TRANSFORMATION_CONTEXT,  /* "split:context" */
     /* exact with canonical kernels */
     GSRT_TRANSFORMATION_GATHER,   /* "split:gather" */
     GSRT_TRANSFORMATION_SUBTREES, /* "split:subtrees" */

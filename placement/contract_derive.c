@@ -238,13 +238,18 @@ static void derive_exchange(deriving *d, const gsrt_deployment_stage *stage)
         add(d, kind, GSRT_EFFECT_REORDERED, NULL);
 }
 
-static bool has_experts(const gsrt_workload *w, uint32_t region)
+static bool has_op(const gsrt_workload *w, uint32_t region, gsrt_op_kind kind)
 {
     for (uint32_t i = 0; i < w->regions[region].op_count; i++) {
-        if (w->ops[w->regions[region].op_first + i].kind == GSRT_OP_EXPERT_LINEAR)
+        if (w->ops[w->regions[region].op_first + i].kind == kind)
             return true;
     }
     return false;
+}
+
+static bool has_attention(const gsrt_workload *w, uint32_t region)
+{
+    return has_op(w, region, GSRT_OP_ATTENTION) || has_op(w, region, GSRT_OP_LATENT_ATTENTION);
 }
 
 /* Calls `look` for each stage of each pool that computes the region. */
@@ -261,7 +266,9 @@ static void for_stages(deriving *d, void (*look)(deriving *, const gsrt_deployme
 
 static void derive_split(deriving *d, const gsrt_deployment_stage *stage)
 {
-    if (stage->expert_width > 1 && has_experts(d->workload, d->region))
+    if (stage->context_width > 1 && has_attention(d->workload, d->region))
+        add(d, GSRT_TRANSFORMATION_CONTEXT, GSRT_EFFECT_REORDERED, NULL);
+    if (stage->expert_width > 1 && has_op(d->workload, d->region, GSRT_OP_EXPERT_LINEAR))
         add_canonical(d, GSRT_TRANSFORMATION_EXPERTS);
     if (stage->data_width > 1)
         add_canonical(d, GSRT_TRANSFORMATION_DATA);

@@ -208,6 +208,21 @@ static bool take_back_reductions(taking *t, uint32_t region)
     return is_changed;
 }
 
+static bool take_back_context(taking *t, uint32_t region)
+{
+    bool is_changed = false;
+    for (uint32_t p = 0; p < t->deployment->pool_count; p++) {
+        gsrt_deployment_pool *pool = &t->deployment->pools[p];
+        for (uint32_t s = 0; s < pool->stage_count; s++) {
+            if (!gsrt__contract_stage_runs(t->workload, region, pool, s) || pool->stages[s].context_width <= 1)
+                continue;
+            pool->stages[s].context_width = 1;
+            is_changed = true;
+        }
+    }
+    return is_changed;
+}
+
 /* Undo what fails; false: it cannot be undone here. */
 static bool take_back(taking *t, const gsrt_transformation *failing)
 {
@@ -220,6 +235,7 @@ static bool take_back(taking *t, const gsrt_transformation *failing)
     case GSRT_TRANSFORMATION_RING:
     case GSRT_TRANSFORMATION_TREE:
     case GSRT_TRANSFORMATION_SWITCH: return take_back_reductions(t, region);
+    case GSRT_TRANSFORMATION_CONTEXT: return take_back_context(t, region);
     case GSRT_TRANSFORMATION_NATIVE:
     case GSRT_TRANSFORMATION_GATHER:
     case GSRT_TRANSFORMATION_SUBTREES:

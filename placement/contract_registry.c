@@ -31,6 +31,9 @@ static const gsrt_transformation_facts facts[GSRT_TRANSFORMATION_KIND_COUNT] = {
                                   "message"},
     [GSRT_TRANSFORMATION_SWITCH] = {"reduce:switch", GSRT_EFFECT_REORDERED, false, GSRT_LEGAL_REORDER, BY_EVIDENCE,
                                     "partial sums are added in the order in which they arrive"},
+    [GSRT_TRANSFORMATION_CONTEXT] = {"split:context", GSRT_EFFECT_REORDERED, false, GSRT_LEGAL_REORDER, BY_EVIDENCE,
+                                     "attention over parts of the context, merged: each part's sums are rescaled and "
+                                     "added to the others', in an order that depends on where positions lie"},
     [GSRT_TRANSFORMATION_GATHER] = {"split:gather", GSRT_EFFECT_EXACT, true, 0, BY_CONSTRUCTION,
                                     "each output is computed whole, by one member, from the whole input: no sum is "
                                     "cut (docs/numerics.md, section 2: which rank never changes a result)"},

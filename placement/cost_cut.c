@@ -1,4 +1,6 @@
 /* How much of a stage one engine has: units, rows, bytes; and what it keeps in memory. */
+#include <math.h>
+
 #include "base/limits.h"
 #include "placement/cost_impl.h"
 #include "placement/plan.h"
@@ -39,7 +41,7 @@ static void expand_shares(const gsrt__cut *cut, uint32_t first, uint32_t count, 
 
 /* The most of the entry's instances in the group that begins at `group`. */
 static uint32_t most_of_group(const gsrt__cut *cut, uint32_t unit_count, uint32_t group, uint32_t width,
-                              uint32_t grouped)
+                              uint32_t grouped, uint32_t together)
 {
     uint32_t shares[WIDTH_EXACT_MAX], first[WIDTH_EXACT_MAX + 1], most = 0;
     uint32_t begin = cut->first > group ? cut->first - group : 0;
@@ -52,47 +54,58 @@ static uint32_t most_of_group(const gsrt__cut *cut, uint32_t unit_count, uint32_
         return 0;
     gsrt_apportion(unit_count, shares, width, first);
     for (uint32_t i = begin; i < (end < width ? end : width); i++) {
-        uint32_t units = groups_touched(first[i], first[i + 1], unit_count, grouped);
+        uint32_t from = i / together * together;
+        uint32_t units = groups_touched(first[from], first[from + together], unit_count, grouped);
         most = units > most ? units : most;
     }
     return most;
 }
 
-static uint32_t even_most(const gsrt__cut *cut, uint32_t unit_count, uint32_t width, uint32_t grouped)
+/* The first unit of a member, of those that are alike. */
+static uint32_t even_first(uint32_t unit_count, uint32_t width, uint32_t member)
+{
+    uint32_t rest = unit_count % width;
+    return member * (unit_count / width) + (member < rest ? member : rest);
+}
+
+static uint32_t even_most(const gsrt__cut *cut, uint32_t unit_count, uint32_t width, uint32_t grouped,
+                          uint32_t together)
 {
     uint32_t count = cut->stage->members[cut->member].instance_count;
-    uint32_t base = unit_count / width, rest = unit_count % width, most = 0;
+    uint32_t most = 0;
     uint32_t begin = count >= width || cut->first % width + count > width ? 0 : cut->first % width;
     uint32_t end = begin + (count < width ? count : width);
-    if (grouped == 0)
-        return base + (begin < rest ? 1 : 0);
+    if (grouped == 0 && together == 1)
+        return unit_count / width + (begin < unit_count % width ? 1 : 0);
     for (uint32_t i = begin; i < (end < width ? end : width); i++) {
-        uint32_t first = i * base + (i < rest ? i : rest);
-        uint32_t units = groups_touched(first, first + base + (i < rest ? 1 : 0), unit_count, grouped);
+        uint32_t from = i / together * together;
+        uint32_t units = groups_touched(even_first(unit_count, width, from),
+                                        even_first(unit_count, width, from + together), unit_count, grouped);
         most = units > most ? units : most;
     }
     return most;
 }
 
-uint32_t gsrt__units_of(const gsrt__cut *cut, uint32_t unit_count, uint32_t group_width, uint32_t grouped)
+uint32_t gsrt__units_of(const gsrt__cut *cut, uint32_t unit_count, uint32_t group_width, uint32_t grouped,
+                        uint32_t together)
 {
     const gsrt_deployment_members *m = &cut->stage->members[cut->member];
     if (group_width <= 1)
         return grouped == 0 ? unit_count : grouped;
     if (cut->is_even)
-        return even_most(cut, unit_count, group_width, grouped);
+        return even_most(cut, unit_count, group_width, grouped, together);
     if (group_width > WIDTH_EXACT_MAX) {
         uint64_t total = 0;
         for (uint32_t i = 0; i < cut->stage->member_count; i++)
             total += (uint64_t)cut->stage->members[i].share * cut->stage->members[i].instance_count;
-        uint64_t units =
-            total == 0 ? 0 : ((uint64_t)unit_count * m->share * (cut->width / group_width) + total - 1) / total;
+        uint64_t parts = (uint64_t)(cut->width / group_width) * together;
+        uint64_t units = total == 0 ? 0 : (parts * unit_count * m->share + total - 1) / total;
         return units < unit_count ? (uint32_t)units : unit_count;
     }
     uint32_t most = 0;
     for (uint32_t group = cut->first / group_width * group_width; group < cut->first + m->instance_count;
          group += group_width) {
-        uint32_t units = most_of_group(cut, unit_count, group, group_width, grouped);
+        uint32_t units = most_of_group(cut, unit_count, group, group_width, grouped, together);
         most = units > most ? units : most;
     }
     return most;
@@ -107,8 +120,8 @@ double gsrt__rows_of(const gsrt_workload *workload, const gsrt__cut *cut, const 
                                                        : cut->width;
     if (piece->split == GSRT_SPLIT_NONE || width <= 1)
         return piece->rows;
-    uint32_t units = piece->is_kv ? gsrt__units_of(cut, w->head_count, width, w->kv_head_count)
-                                  : gsrt__units_of(cut, (piece->rows + piece->unit - 1) / piece->unit, width, 0);
+    uint32_t units = piece->is_kv ? gsrt__units_of(cut, w->head_count, width, w->kv_head_count, 1)
+                                  : gsrt__units_of(cut, (piece->rows + piece->unit - 1) / piece->unit, width, 0, 1);
     double rows = (double)units * piece->unit;
     return rows < piece->rows ? rows : piece->rows;
 }
@@ -153,7 +166,7 @@ double gsrt__row_bytes(const gsrt__piece *piece, const gsrt_region_choice *choic
 }
 
 double gsrt__position_bytes(const gsrt_workload *workload, const gsrt__cut *cut, const gsrt__layer_kind *kind,
-                            const gsrt_region_choice *choice)
+                            const gsrt_region_choice *choice, uint32_t together)
 {
     const gsrt_workload *w = workload;
     if (kind->state == GSRT_NO_INDEX)
@@ -161,10 +174,10 @@ double gsrt__position_bytes(const gsrt_workload *workload, const gsrt__cut *cut,
     const gsrt_state *state = &w->states[kind->state];
     gsrt_dtype dtype = choice->state_is_as_given ? state->dtype : choice->state;
     if (state->kind == GSRT_STATE_LATENT)
-        return gsrt__units_of(cut, kind->head_count, cut->tensor_width, 0) == 0
+        return gsrt__units_of(cut, kind->head_count, cut->tensor_width, 0, together) == 0
                    ? 0
                    : packed_bytes(state->key_width, dtype) + packed_bytes(state->value_width, dtype);
-    uint32_t heads = gsrt__units_of(cut, w->head_count, cut->tensor_width, w->kv_head_count);
+    uint32_t heads = gsrt__units_of(cut, w->head_count, cut->tensor_width, w->kv_head_count, together);
     return heads * (packed_bytes(state->key_width / w->kv_head_count, dtype) +
                     packed_bytes(state->value_width / w->kv_head_count, dtype));
 }
@@ -219,6 +232,7 @@ bool gsrt__next_region(const gsrt__walk *walk, uint32_t pool, uint32_t stage, ui
 typedef struct kept {
     double weights, state, offloaded, widest;
     double staged; /* of one sequence: two blocks of what comes from the second tier, of the layer with most */
+    double row;    /* elements, of a row that attends in parts: of the layer with most */
     double tied;   /* of the tensor that both embeds and computes the logits: its largest use */
 } kept;
 
@@ -232,11 +246,16 @@ static void keep_state(const gsrt__walk *walk, const gsrt__cut *cut, const gsrt_
 {
     const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
     uint32_t window = walk->workload->states[kind->state].window, context = walk->deployment->context_max;
-    uint32_t positions = window > 0 && window < context ? window : context;
-    double each = gsrt__position_bytes(walk->workload, cut, kind, &walk->deployment->choices[region]);
+    uint64_t positions = gsrt__context_part(cut->stage, window > 0 && window < context ? window : context);
+    double each = gsrt__position_bytes(walk->workload, cut, kind, &walk->deployment->choices[region],
+                                       gsrt__context_width(cut->stage));
     double far = (double)gsrt__far_positions(pool, positions);
     double staged = 2 * (far < GSRT_KV_BLOCK_POSITIONS ? far : GSRT_KV_BLOCK_POSITIONS) * each;
-    sum->state += each * (positions - far) * count;
+    if (gsrt__context_width(cut->stage) > 1) {
+        gsrt__context_row row = gsrt__context_row_of(walk->workload, cut, kind);
+        sum->row = fmax(sum->row, row.queries + 2 * row.results);
+    }
+    sum->state += each * ((double)positions - far) * count;
     sum->offloaded += each * far * count;
     sum->staged = staged > sum->staged ? staged : sum->staged;
 }
@@ -298,7 +317,8 @@ void gsrt__stage_memory(gsrt__walk *walk, uint32_t pool, uint32_t stage, uint32_
     double of_step = (double)((in->batch_max + data - 1) / data), sequences = of_step * in->stage_count;
     double elements = rows * (4.0 * dim + 2 * sum.widest) + (cut.width > 1 ? 2 * rows * dim : 0) +
                       (in->stage_count > 1 ? 2 * rows * dim : 0) +
-                      (stage + 1 == in->stage_count ? wanted * walk->workload->vocab_count : 0);
+                      (stage + 1 == in->stage_count ? wanted * walk->workload->vocab_count : 0) +
+                      of_step * (1 + in->draft_tokens) * sum.row;
     *out = (gsrt_cost_memory){.pool = pool, .stage = stage, .member = member, .far = GSRT_FLEET_NONE};
     out->weights = gsrt_quantity_exact(sum.weights + sum.tied, GSRT__BYTE);
     out->state = gsrt_quantity_exact(sum.state * sequences, GSRT__BYTE);

@@ -1,8 +1,8 @@
 /* What the files of the cost model share. The way of a prediction: cost_profile.c (once per workload and fleet) ->
  * cost.c (pools, demand, measures) -> cost_stage.c (times and memory of a stage) with cost_network.c (routes and
- * collectives) and cost_offload.c (KV in a second memory tier) -> cost_pool.c (load, waiting); cost_origin.c says which
- * pools requests go to, by how far these are; every number passes
- * through cost_equations.c, has its interval from cost_spread.c, and is recorded by cost_derivation.c.
+ * collectives), cost_context.c (the context in parts) and cost_offload.c (KV in a second memory tier) -> cost_pool.c
+ * (load, waiting); cost_origin.c says which pools requests go to, by how far these are; every number passes through
+ * cost_equations.c, has its interval from cost_spread.c, and is recorded by cost_derivation.c.
  */
 #ifndef GSRT_PLACEMENT_COST_IMPL_H
 #define GSRT_PLACEMENT_COST_IMPL_H
@@ -322,26 +322,47 @@ typedef struct gsrt__cut {
 
 gsrt__cut gsrt__cut_of(const gsrt_deployment_stage *stage, uint32_t member);
 /* The most of `unit_count` units, apportioned over each group_width instances in a row, that one of the entry has;
- * grouped: how many of so many groups it touches instead (KV heads of query heads); 0: units. */
-uint32_t gsrt__units_of(const gsrt__cut *cut, uint32_t unit_count, uint32_t group_width, uint32_t grouped);
+ * grouped: how many of so many groups it touches instead (KV heads of query heads); 0: units. together: what so many
+ * neighbours have, which divides group_width; 1: of each. */
+uint32_t gsrt__units_of(const gsrt__cut *cut, uint32_t unit_count, uint32_t group_width, uint32_t grouped,
+                        uint32_t together);
 /* Rows of a piece's matrix that an instance has, of one expert; and experts (1 without). */
 double gsrt__rows_of(const gsrt_workload *workload, const gsrt__cut *cut, const gsrt__piece *piece);
 double gsrt__experts_of(const gsrt__cut *cut, const gsrt__piece *piece);
 /* Bytes of one row of a piece as a choice has it. */
 double gsrt__row_bytes(const gsrt__piece *piece, const gsrt_region_choice *choice);
-/* Bytes of one position of the state of a kind that an instance keeps. */
+/* Bytes of one position of the state of a kind, of all heads that `together` neighbours attend with. */
 double gsrt__position_bytes(const gsrt_workload *workload, const gsrt__cut *cut, const gsrt__layer_kind *kind,
-                            const gsrt_region_choice *choice);
+                            const gsrt_region_choice *choice, uint32_t together);
 /* Everything about layers that are alike is said once: the regions of a stage that come first of theirs; *count: how
  * many there are. Begin with *cursor 0. false: no more. */
 bool gsrt__next_region(const gsrt__walk *walk, uint32_t pool, uint32_t stage, uint32_t *cursor, uint32_t *region,
                        uint32_t *count);
 /* Of one instance of member entry `member`. */
 void gsrt__stage_memory(gsrt__walk *walk, uint32_t pool, uint32_t stage, uint32_t member, gsrt_cost_memory *out);
+/* Bytes of an element of an activation. */
+double gsrt__activation_bytes(const gsrt_region_choice *choice);
 /* Of a step's rows, those of one data group. */
 double gsrt__group_rows(const gsrt__walk *walk, const gsrt__cut *cut, double rows);
 /* Of `positions` of a sequence, those that lie in the second memory tier. */
 uint64_t gsrt__far_positions(const gsrt_deployment_pool *pool, uint64_t positions);
+
+/* ---- parts of the context ---- */
+
+/* On how many the positions of a sequence lie, >= 1. */
+uint32_t gsrt__context_width(const gsrt_deployment_stage *stage);
+/* Of `positions`, those that the fullest of them keeps: whole blocks. */
+uint64_t gsrt__context_part(const gsrt_deployment_stage *stage, uint64_t positions);
+/* What one row of attention takes to be divided by positions, in elements: queries of all heads of the group, and what
+ * comes out, with its log-sum-exp. */
+typedef struct gsrt__context_row {
+    double queries, results;
+} gsrt__context_row;
+gsrt__context_row gsrt__context_row_of(const gsrt_workload *workload, const gsrt__cut *cut,
+                                       const gsrt__layer_kind *kind);
+/* Seconds that a layer with state exchanges for that in a step. Of a stage that divides positions. */
+gsrt__term gsrt__context_exchanges(gsrt__walk *walk, const gsrt__group *group, const gsrt_deployment_stage *stage,
+                                   uint32_t region, const gsrt__step *step);
 
 /* ---- KV in a second memory tier ---- */
 

@@ -148,7 +148,8 @@ static void count_positions(const gsrt__walk *walk, const gsrt__cut *cut, const 
                             const gsrt_deployment_pool *pool, const gsrt__step *step, double *out_read,
                             double *out_written)
 {
-    double share = (double)pool->kv_offload / GSRT_KV_OFFLOAD_PARTS, rows = gsrt__group_rows(walk, cut, step->rows);
+    double share = (double)pool->kv_offload / GSRT_KV_OFFLOAD_PARTS / gsrt__context_width(cut->stage),
+           rows = gsrt__group_rows(walk, cut, step->rows);
     double context = state->window > 0 && state->window < step->context ? state->window : step->context;
     *out_written = share * rows;
     *out_read = step->phase == GSRT_PHASE_DECODE ? share * rows * context : share * fmax(0, context - (rows + 1) / 2);
@@ -169,7 +170,8 @@ static gsrt__term member_moves(gsrt__walk *walk, uint32_t pool, uint32_t stage, 
         double read, written;
         if (kind->state == GSRT_NO_INDEX)
             continue;
-        double each = gsrt__position_bytes(walk->workload, &cut, kind, &walk->deployment->choices[region]);
+        double each = gsrt__position_bytes(walk->workload, &cut, kind, &walk->deployment->choices[region],
+                                           gsrt__context_width(cut.stage));
         count_positions(walk, &cut, &walk->workload->states[kind->state], in, step, &read, &written);
         if (read > 0)
             sum = gsrt__derive2(walk, GSRT__EQUATION_SUM, "offloaded KV", sum,

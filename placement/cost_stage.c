@@ -110,7 +110,7 @@ gsrt_format gsrt_cost_attention_format(const gsrt_region_choice *choice, gsrt_dt
 
 /* ---- amounts ---- */
 
-static double activation_bytes(const gsrt_region_choice *choice)
+double gsrt__activation_bytes(const gsrt_region_choice *choice)
 {
     return choice->arithmetic == GSRT_ARITHMETIC_CANONICAL ? 4 : 2;
 }
@@ -133,7 +133,7 @@ static void add_matrices(const gsrt__walk *walk, const gsrt__cut *cut, const gsr
 {
     const gsrt_deployment_stage *stage = cut->stage;
     double own_rows = gsrt__rows_of(walk->workload, cut, piece), count = piece->matrix_count;
-    double row_bytes = gsrt__row_bytes(piece, choice), activation = activation_bytes(choice);
+    double row_bytes = gsrt__row_bytes(piece, choice), activation = gsrt__activation_bytes(choice);
     double rows = piece->class == GSRT__WORK_LOGITS ? step->sequences : step->rows;
     if (piece->is_attention)
         rows = gsrt__group_rows(walk, cut, rows);
@@ -163,13 +163,19 @@ static void add_attention(const gsrt__walk *walk, const gsrt__cut *cut, const gs
     const gsrt_state *state = &walk->workload->states[kind->state];
     double rows = gsrt__group_rows(walk, cut, step->rows);
     double context = state->window > 0 && state->window < step->context ? state->window : step->context;
-    double heads = gsrt__units_of(cut, kind->head_count, cut->tensor_width, 0);
-    double position = gsrt__position_bytes(walk->workload, cut, kind, choice);
     bool is_prefill = step->phase == GSRT_PHASE_PREFILL;
+    uint32_t parts = is_prefill ? 1 : gsrt__context_width(cut->stage); /* prompts gather keys and values instead */
+    double heads = gsrt__units_of(cut, kind->head_count, cut->tensor_width, 0, parts);
+    double position = gsrt__position_bytes(walk->workload, cut, kind, choice, parts);
+    context = fmax(context / parts, fmin(context, GSRT_KV_BLOCK_POSITIONS));
     double elements = is_prefill ? kind->score_elements_expanded : kind->score_elements;
     sum->attention_operations += 2 * elements * heads / kind->head_count * context * rows;
-    sum->attention_bytes += position * (is_prefill ? rows + context : rows * context) +
-                            rows * kind->score_elements_expanded * heads / kind->head_count * activation_bytes(choice);
+    sum->attention_bytes +=
+        position * (is_prefill ? rows + context : rows * context) +
+        rows * kind->score_elements_expanded * heads / kind->head_count * gsrt__activation_bytes(choice);
+    if (parts > 1)
+        sum->stream_bytes +=
+            rows * gsrt__context_row_of(walk->workload, cut, kind).results * gsrt__activation_bytes(choice);
 }
 
 /* Added to `attention`: what data groups divide rows for; to `rest`: what all members share. The same for both: all. */
@@ -187,7 +193,7 @@ static void add_work(const gsrt__walk *walk, const gsrt__cut *cut, uint32_t regi
 static double whole_bytes(const gsrt__walk *walk, uint32_t region, const gsrt__step *step)
 {
     const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
-    return step->rows * kind->elementwise_whole * activation_bytes(&walk->deployment->choices[region]);
+    return step->rows * kind->elementwise_whole * gsrt__activation_bytes(&walk->deployment->choices[region]);
 }
 
 static work work_of(const gsrt__walk *walk, const gsrt__cut *cut, uint32_t region, const gsrt__step *step)
@@ -197,7 +203,7 @@ static work work_of(const gsrt__walk *walk, const gsrt__cut *cut, uint32_t regio
     add_work(walk, cut, region, step, &sum, &sum);
     double split = kind->elementwise_split / cut->width;
     sum.stream_bytes +=
-        step->rows * (kind->elementwise_whole + split) * activation_bytes(&walk->deployment->choices[region]);
+        step->rows * (kind->elementwise_whole + split) * gsrt__activation_bytes(&walk->deployment->choices[region]);
     return sum;
 }
 
@@ -319,11 +325,13 @@ static gsrt__term layer_launches(gsrt__walk *walk, const gsrt__cut *cut, uint32_
     if (!is_native_in(walk, region)) {
         bool gathers = gsrt__exchange_equation(cut->stage->algorithm) == GSRT__EQUATION_GATHER;
         double exchanges = cut->width <= 1 ? 0 : gathers ? kind->gather_count : kind->reduce_count;
+        exchanges += gsrt__context_width(cut->stage) > 1 ? 2 * kind->attention_count : 0;
         return launches_of(walk, exchanges * count + (is_first ? 1 : 0), overhead, "launches");
     }
+    double merges = gsrt__context_width(cut->stage) > 1 ? kind->attention_count : 0;
     gsrt__term ops =
         gsrt__derive2(walk, GSRT__EQUATION_TIMES, "launches of fused ops", gsrt__assume(walk, GSRT__ASSUMPTION_FUSION),
-                      launches_of(walk, (double)kind->op_count * count, overhead, "launches"));
+                      launches_of(walk, (kind->op_count + merges) * count, overhead, "launches"));
     if (kind->attention_count == 0)
         return ops;
     gsrt__term attention =
@@ -375,15 +383,16 @@ static gsrt__term dispatch(gsrt__walk *walk, const gsrt__group *group, const gsr
     return gsrt__exchange(walk, group, &what, "tokens to experts and back");
 }
 
-/* Exchanges of one layer; false: there are none. */
-static bool layer_exchanges(gsrt__walk *walk, const gsrt__group *group, const gsrt_deployment_stage *s, uint32_t region,
-                            const gsrt__step *step, gsrt__term *out)
+/* Of activations, or logits; false: none are exchanged. */
+static bool activation_exchanges(gsrt__walk *walk, const gsrt__group *group, const gsrt_deployment_stage *s,
+                                 uint32_t region, const gsrt__step *step, gsrt__term *out)
 {
     const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
     const gsrt_region_choice *choice = &walk->deployment->choices[region];
     bool gathers = s->algorithm == GSRT_ALGORITHM_GATHER || s->algorithm == GSRT_ALGORITHM_NONE, is_set = false;
     double count = gathers ? kind->gather_count : kind->reduce_count;
-    double elements = gathers ? kind->gather_elements : kind->reduce_elements, activation = activation_bytes(choice);
+    double elements = gathers ? kind->gather_elements : kind->reduce_elements,
+           activation = gsrt__activation_bytes(choice);
     uint32_t tensor = group->width / (s->data_width > 0 ? s->data_width : 1);
     gsrt__equation_id equation = gsrt__exchange_equation(s->algorithm);
     bool is_native = is_native_in(walk, region);
@@ -410,6 +419,18 @@ static bool layer_exchanges(gsrt__walk *walk, const gsrt__group *group, const gs
         add(walk, out, &is_set, dispatch(walk, group, s, kind, step->rows, activation, is_native), "exchanges");
     else
         add(walk, out, &is_set, gsrt__exchange(walk, group, &what, "exchanges of the rest"), "exchanges");
+    return is_set;
+}
+
+/* Exchanges of one layer; false: there are none. */
+static bool layer_exchanges(gsrt__walk *walk, const gsrt__group *group, const gsrt_deployment_stage *s, uint32_t region,
+                            const gsrt__step *step, gsrt__term *out)
+{
+    const gsrt__layer_kind *kind = &walk->profile->kinds[walk->profile->kind_of_region[region]];
+    bool is_set = activation_exchanges(walk, group, s, region, step, out);
+    if (gsrt__context_width(s) > 1 && kind->state != GSRT_NO_INDEX)
+        add(walk, out, &is_set, gsrt__context_exchanges(walk, group, s, region, step),
+            "exchanges of activations and between parts of the context");
     return is_set;
 }
 
@@ -444,8 +465,9 @@ static gsrt__term send_on(gsrt__walk *walk, uint32_t pool, uint32_t stage, const
     const gsrt_deployment_stage *s = &in->stages[stage], *next = &in->stages[(stage + 1) % in->stage_count];
     bool is_last = stage + 1 == in->stage_count;
     uint32_t region = walk->profile->region_of_layer[s->layer_last];
-    double bytes = is_last ? 4 * step->sequences
-                           : step->rows * walk->workload->dim * activation_bytes(&walk->deployment->choices[region]);
+    double bytes = is_last
+                       ? 4 * step->sequences
+                       : step->rows * walk->workload->dim * gsrt__activation_bytes(&walk->deployment->choices[region]);
     const gsrt_deployment_members *from = &s->members[s->member_count - 1], *to = &next->members[0];
     gsrt__reach reach = gsrt__reach_between(walk, from->part, from->instance_first + from->instance_count - 1, to->part,
                                             to->instance_first, is_last ? 1 : gsrt_deployment_stage_width(s));
@@ -552,12 +574,12 @@ double gsrt__cost_work_at_least(const gsrt_cost_question *question, uint32_t reg
     gsrt_deployment_stage alone = *s;
     one.instance_count = 1;
     alone.members = &one;
-    alone.data_width = alone.expert_width = 1;
+    alone.data_width = alone.expert_width = alone.context_width = 1;
     const gsrt__cut cut = gsrt__cut_of(&alone, 0), as_set = gsrt__cut_of(s, 0);
     work attention = {0}, rest = {0}, sum = {.stream_bytes = whole_bytes(&walk, region, step)};
     add_work(&walk, &cut, region, step, &attention, &rest);
     rest.stream_bytes +=
-        step->rows * kind->elementwise_split * activation_bytes(&question->deployment->choices[region]);
+        step->rows * kind->elementwise_split * gsrt__activation_bytes(&question->deployment->choices[region]);
     add_part(&sum, &attention, sharers);
     add_part(&sum, &rest, members);
     engine_terms engine = engine_terms_of(&walk, one.part, 0);

@@ -61,7 +61,10 @@ typedef struct gsrt_deployment_stage {
     gsrt_deployment_members *members; /* [member_count]; W = the sum of their instance_count */
     uint32_t member_count;
     uint32_t data_width; /* the batch is divided by so many in attention; W = data_width * tensor width of attention */
-    uint32_t expert_width; /* experts lie apart on so many; W = expert_width * tensor width of experts; 1 without */
+    uint32_t expert_width;  /* experts lie apart on so many; W = expert_width * tensor width of experts; 1 without */
+    uint32_t context_width; /* context parallelism: the positions of each sequence lie, block by block, on so many
+                               neighbours, which attend with the heads of all of them and merge what comes out; divides
+                               the tensor width of attention; 1: each has all positions */
     gsrt_collective_algorithm algorithm;
     uint32_t collective_chunk_bytes; /* pieces of a large message; 0: whole */
     bool overlaps;                   /* exchanges go on while the next product is computed */

@@ -193,6 +193,11 @@ static bool check_widths(gsrt__checking *c, uint32_t pool, uint32_t s, uint32_t 
                             stage->data_width, stage->expert_width);
         return false;
     }
+    if (stage->context_width == 0 || width / stage->data_width % stage->context_width != 0) {
+        gsrt__check_violate(c, &wrong, "pools[%u].stages[%u]: %u engines that share heads, the context in %u parts",
+                            pool, s, width / stage->data_width, stage->context_width);
+        return false;
+    }
     if (stage->expert_width > (experts == 0 ? 1 : experts)) {
         wrong.needed = gsrt_quantity_exact(stage->expert_width, (gsrt_dimension){0});
         wrong.available = gsrt_quantity_exact(experts, (gsrt_dimension){0});

@@ -146,6 +146,11 @@ static bool is_expert(gsrt_op_kind kind)
     return kind == GSRT_OP_EXPERT_LINEAR;
 }
 
+static bool attends(gsrt_op_kind kind)
+{
+    return kind == GSRT_OP_ATTENTION || kind == GSRT_OP_LATENT_ATTENTION;
+}
+
 static void find_kernels(region_changes *r, const gsrt_part *part)
 {
     const gsrt__checking *c = r->c;
@@ -185,6 +190,8 @@ static void find_stage(region_changes *r, const gsrt__stage_view *view)
             : stage->algorithm == GSRT_ALGORITHM_TREE ? "reduce:tree"
                                                       : "reduce:switch",
             REORDERED, false, GSRT_LEGAL_REORDER);
+    if (stage->context_width > 1 && region_has(c, region, attends))
+        add(r, "split:context", REORDERED, false, GSRT_LEGAL_REORDER);
     if (stage->expert_width > 1 && region_has(c, region, is_expert))
         add(r, "split:experts", exact, !is_native, GSRT_LEGAL_SPLIT_EXPERTS);
     if (stage->data_width > 1)

@@ -38,12 +38,11 @@ static uint32_t attention_end(const gsrt_workload *w, const gsrt_region *region)
     return end + 1;
 }
 
-static uint64_t kv_heads_of(const gsrt_workload *w, const gsrt__seat *seat)
+/* KV heads of query heads [first, first + count). */
+static uint64_t kv_heads_of(const gsrt_workload *w, uint64_t first, uint64_t count)
 {
     uint32_t each = w->head_count / w->kv_head_count;
-    if (seat->head_count == 0)
-        return 0;
-    return (seat->head_first + seat->head_count - 1) / each - seat->head_first / each + 1;
+    return count == 0 ? 0 : (first + count - 1) / each - first / each + 1;
 }
 
 /* Elements of units [first, first + count) of a width in units that the last of may be short. */
@@ -65,7 +64,8 @@ static uint64_t elements_held(const gsrt__checking *c, const gsrt__stage_view *v
     switch (value->split) {
     case GSRT_SPLIT_NONE: return value->width;
     case GSRT_SPLIT_HEADS:
-        return value->is_kv ? kv_heads_of(c->workload, seat) * value->unit : (uint64_t)seat->head_count * value->unit;
+        return value->is_kv ? kv_heads_of(c->workload, seat->head_first, seat->head_count) * value->unit
+                            : (uint64_t)seat->head_count * value->unit;
     case GSRT_SPLIT_OUTPUT:
     case GSRT_SPLIT_VOCAB:
         if (width == 1) /* nobody to split it with, whatever the share */
@@ -157,21 +157,36 @@ static void note_op(const gsrt__checking *c, const gsrt__stage_view *view, uint3
     note_use(w, o->op->tensor, gsrt__check_dtype(w, choice, o->op), rows_held(c, view, at, o), bytes);
 }
 
-/* m2: positions of a layer's state that are kept of a sequence. */
-static uint64_t positions_of(const gsrt__checking *c, const gsrt_op *op)
+/* m2: positions of a layer's state that are kept of a sequence: all, or, where they are divided, room for each block
+ * that the first of those who divide them has. */
+static uint64_t positions_of(const gsrt__checking *c, const gsrt__stage_view *view, const gsrt_op *op)
 {
-    uint64_t window = c->workload->states[op->state].window, context = c->deployment->context_max;
-    return window > 0 && window < context ? window : context;
+    uint64_t window = c->workload->states[op->state].window, context = c->deployment->context_max, kept = 0;
+    uint64_t positions = window > 0 && window < context ? window : context;
+    for (uint64_t at = 0; at < positions; at += (uint64_t)view->it->context_width * GSRT_KV_BLOCK_POSITIONS)
+        kept += GSRT_KV_BLOCK_POSITIONS;
+    return view->it->context_width == 1 || positions < kept ? positions : kept;
+}
+
+/* Query heads of all who divide positions with seat `at`. */
+static gsrt__check_units heads_together(const gsrt__stage_view *view, uint32_t at)
+{
+    const gsrt__seat *first = &view->seats[at - at % view->it->context_width];
+    gsrt__check_units heads = {.first = first->head_first};
+    for (uint32_t i = 0; i < view->it->context_width; i++)
+        heads.count += first[i].head_count;
+    return heads;
 }
 
 /* One position of them. */
-static uint64_t position_bytes(const gsrt__checking *c, const gsrt__seat *seat, const gsrt_op *op)
+static uint64_t position_bytes(const gsrt__checking *c, const gsrt__stage_view *view, uint32_t at, const gsrt_op *op)
 {
     const gsrt_workload *w = c->workload;
     const gsrt_state *state = &w->states[op->state];
     const gsrt_region_choice *choice = &c->deployment->choices[op->region];
     gsrt_dtype dtype = choice->state_is_as_given ? state->dtype : choice->state;
-    uint64_t heads = kv_heads_of(w, seat);
+    gsrt__check_units queries = heads_together(view, at);
+    uint64_t heads = kv_heads_of(w, queries.first, queries.count);
     if (state->kind == GSRT_STATE_LATENT)
         return heads == 0 ? 0 : bytes_of(dtype, 1, state->key_width) + bytes_of(dtype, 1, state->value_width);
     return heads * (bytes_of(dtype, 1, state->key_width / w->kv_head_count) +
@@ -209,19 +224,37 @@ typedef struct load {
     uint64_t *states;  /* [state_count] bytes, of one sequence */
     uint64_t *far;     /* likewise, in the second tier */
     uint64_t staged;   /* bytes, of one sequence: of what is read from there */
+    uint64_t merged;   /* elements of a row whose attention is merged */
     uint64_t widest;   /* elements of a row */
 } load;
+
+/* m3: of one row, the queries of all heads of those who divide positions, and what comes out, sent and received, each
+ * with a log-sum-exp. */
+static uint64_t merged_elements(const gsrt__checking *c, const gsrt__stage_view *view, uint32_t at, const gsrt_op *op)
+{
+    const gsrt_workload *w = c->workload;
+    const gsrt_state *state = &w->states[op->state];
+    uint64_t query = w->values[op->in[0]].width / w->head_count, result = w->values[op->out].width / w->head_count;
+    if (view->it->context_width == 1)
+        return 0;
+    if (state->kind == GSRT_STATE_LATENT) { /* a latent is what queries meet, and what comes out */
+        query = (uint64_t)state->key_width + state->value_width;
+        result = state->value_width;
+    }
+    return heads_together(view, at).count * (query + 2 * (result + 1));
+}
 
 /* m2, m5: what a layer keeps of a sequence here and there, the oldest positions there; and room for two blocks of those
  * that are read. */
 static void weigh_state(const gsrt__checking *c, const gsrt__stage_view *view, uint32_t at, const gsrt_op *op, load *l)
 {
-    uint64_t positions = positions_of(c, op), each = position_bytes(c, &view->seats[at], op);
+    uint64_t positions = positions_of(c, view, op), each = position_bytes(c, view, at, op);
     uint64_t there = positions * c->deployment->pools[view->pool].kv_offload / GSRT_KV_OFFLOAD_PARTS;
     uint64_t block = there < GSRT_KV_BLOCK_POSITIONS ? there : GSRT_KV_BLOCK_POSITIONS;
     l->states[op->state] = larger(l->states[op->state], (positions - there) * each);
     l->far[op->state] = larger(l->far[op->state], there * each);
     l->staged = larger(l->staged, 2 * block * each);
+    l->merged = larger(l->merged, merged_elements(c, view, at, op));
 }
 
 static void weigh_seat(const gsrt__checking *c, const gsrt__stage_view *view, uint32_t at, load *l)
@@ -251,7 +284,7 @@ static void weigh_entry(const gsrt__checking *c, const gsrt__stage_view *view, u
     memset(l->tensors, 0, c->workload->tensor_count * sizeof *l->tensors);
     memset(l->states, 0, c->workload->state_count * sizeof *l->states);
     memset(l->far, 0, c->workload->state_count * sizeof *l->far);
-    l->widest = l->staged = 0;
+    l->widest = l->staged = l->merged = 0;
     for (uint32_t at = 0; at < view->width; at++) {
         if (view->seats[at].entry == entry)
             weigh_seat(c, view, at, l);
@@ -264,7 +297,8 @@ static void weigh_entry(const gsrt__checking *c, const gsrt__stage_view *view, u
         total.state_bytes += l->states[i] * sequences * pool->stage_count;
         total.offloaded_bytes += l->far[i] * sequences * pool->stage_count;
     }
-    total.buffer_bytes = buffer_bytes(c, view, l->widest) + l->staged * sequences;
+    total.buffer_bytes = buffer_bytes(c, view, l->widest) + l->staged * sequences +
+                         4 * l->merged * sequences * (1 + (uint64_t)pool->draft_tokens);
     for (uint32_t at = 0; at < view->width; at++) {
         if (view->seats[at].entry != entry)
             continue;

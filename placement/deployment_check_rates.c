@@ -83,7 +83,7 @@ static void check_executable_stage(gsrt__checking *c, const gsrt__stage_view *vi
     gsrt_violation wrong = {.rule = "n1", .reason = GSRT_REASON_NOT_EXECUTABLE};
     bool is_exact = stage->algorithm == GSRT_ALGORITHM_NONE || stage->algorithm == GSRT_ALGORITHM_GATHER ||
                     stage->algorithm == GSRT_ALGORITHM_SUBTREES;
-    if (stage->data_width > 1 || stage->expert_width > 1 || !is_exact || stage->overlaps ||
+    if (stage->data_width > 1 || stage->expert_width > 1 || stage->context_width > 1 || !is_exact || stage->overlaps ||
         view->width > GSRT_GROUP_RANKS_MAX)
         gsrt__check_violate(c, &wrong, "pools[%u].stages[%u]: a split that the runtime lacks", view->pool, view->stage);
 }

@@ -24,6 +24,8 @@ static const char *stage_lacks(const gsrt_deployment_stage *stage)
         return "batch divided among the members of a stage";
     if (stage->expert_width > 1)
         return "experts that lie apart";
+    if (stage->context_width > 1)
+        return "context that lies in parts on the members of a stage";
     if (stage->algorithm > GSRT_ALGORITHM_SUBTREES)
         return "collective that sums in another order";
     if (stage->overlaps)

@@ -29,7 +29,7 @@ static gsrt_status add_stage(gsrt_deployment *d, uint32_t stage, uint32_t first,
     gsrt_deployment_stage *s = &d->pools[0].stages[stage];
     s->layer_first = first;
     s->layer_last = last;
-    s->data_width = s->expert_width = 1;
+    s->data_width = s->expert_width = s->context_width = 1;
     s->members[0] = (gsrt_deployment_members){
         .part = engine.part, .instance_first = engine.instance, .instance_count = 1, .block_replicas = 1, .share = 1};
     return GSRT_OK;

@@ -54,6 +54,7 @@ typedef struct gsrt_demand {
     uint32_t gather_steps; /* a prompt waits for others to prefill with, so many steps at most; 0: it does not */
     bool kv_offload;       /* a part of the KV may lie in a second memory tier */
     const char *origin;    /* the place of kind region that requests come from; NULL: nobody asks how far they go */
+    bool context_parallel; /* the positions of a sequence may be divided among the members of a stage */
 } gsrt_demand;
 
 bool gsrt_measure_is_maximised(gsrt_measure measure);

@@ -33,7 +33,8 @@ typedef enum move_kind {
     MOVE_OTHER_CLASS, /* the next one of the fleet; only until a plan was found: each class is climbed for itself */
     MOVE_FIXED_COUNT,
     /* then: each mode of a mixture of experts; each collective algorithm; each numeric choice; each boundary of stages
-     * both ways; each share of a mixed stage both ways; KV in a second memory tier, where that is allowed */
+     * both ways; each share of a mixed stage both ways; KV in a second memory tier, and the context in parts, where
+     * that is allowed */
 } move_kind;
 
 /* Batches of small instances: 1, 2, 3, 4, 6, 8, 12 ...; else eight to an octave: 1, 2, ... 8, 9, ... 16, 18, ... So
@@ -129,6 +130,7 @@ bool gsrt__set_mode(const gsrt__search *s, gsrt__sketch_pool *pool, gsrt__mode m
         stage->expert_width = expert;
         pool->batch_max = pool->batch_max < data ? data : pool->batch_max;
     }
+    (void)gsrt__set_context(pool, gsrt__context_parts(pool));
     return is_changed;
 }
 
@@ -205,7 +207,7 @@ static bool set_shape(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, move_ki
                                       .power_cap_w = pool->power_cap_w,
                                       .draft_tokens = pool->draft_tokens,
                                       .kv_offload = pool->kv_offload};
-    uint32_t width = gsrt__stage_width(first), stages = pool->stage_count;
+    uint32_t width = gsrt__stage_width(first), stages = pool->stage_count, parts = gsrt__context_parts(pool);
     bool overlaps = first->overlaps;
     for (uint32_t i = 0; i < stages; i++)
         if (pool->stages[i].member_count != 1 || pool->stages[i].members[0].class != first->members[0].class)
@@ -246,6 +248,7 @@ static bool set_shape(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, move_ki
     pool->kv_offload = before.kv_offload;
     for (uint32_t i = 0; i < pool->stage_count; i++)
         pool->stages[i].overlaps = overlaps;
+    (void)gsrt__set_context(pool, parts);
     uint64_t most = s->problem->is_for_execution ? 1 : gsrt__replicas_max(s, sketch, p);
     pool->replica_count = before.replica_count < most ? before.replica_count : most;
     return most > 0;
@@ -315,6 +318,9 @@ bool gsrt__move(gsrt__search *s, gsrt__sketch *sketch, uint32_t p, uint32_t move
     move -= s->is_small ? 0 : 2 * share_count(pool);
     if (s->problem->demand.kv_offload && move < GSRT__OFFLOAD_MOVES)
         return gsrt__offload_move(s, pool, move);
+    move -= s->problem->demand.kv_offload ? GSRT__OFFLOAD_MOVES : 0;
+    if (gsrt__may_divide_context(s) && move < GSRT__CONTEXT_MOVES)
+        return gsrt__context_move(s, pool, move);
     *out_is_last = true;
     return false;
 }

@@ -60,6 +60,17 @@ static void try_offloads(walk *w)
     while (!w->is_over && gsrt__set_offload_next(w->s, pool));
 }
 
+/* With the context in each number of parts. */
+static void try_contexts(walk *w)
+{
+    gsrt__sketch_pool *pool = &w->sketch->pools[0];
+    (void)gsrt__set_context(pool, 1);
+    do
+        try_offloads(w);
+    while (!w->is_over && gsrt__set_context_next(w->s, pool));
+    (void)gsrt__set_context(pool, 1);
+}
+
 static void try_replicas(walk *w)
 {
     gsrt__sketch_pool *pool = &w->sketch->pools[0];
@@ -68,7 +79,7 @@ static void try_replicas(walk *w)
     uint64_t most = is_one ? 1 : gsrt__replicas_max(w->s, w->sketch, 0);
     for (uint64_t r = 1; r <= most && !w->is_over; r++) {
         pool->replica_count = r;
-        try_offloads(w);
+        try_contexts(w);
     }
 }
 

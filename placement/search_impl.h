@@ -4,6 +4,7 @@
  *     search_space   what a candidate is: classes of engines, numeric choices, sketches; a sketch becomes a deployment
  *     search_judge   is a candidate feasible, and how good is it
  *     search_rivals  who was rejected, and why
+ *     search_context positions divided among the members of a group: the moves
  *     search_offload KV in a second memory tier: who may, and the moves
  *     search_work    what layers amount to
  *     search_bound   what no deployment can exceed
@@ -82,7 +83,7 @@ typedef struct gsrt__sketch_stage {
     gsrt__sketch_member members[GSRT__SKETCH_MEMBERS];
     uint32_t member_count;
     uint32_t layer_first, layer_last;
-    uint32_t data_width, expert_width;
+    uint32_t data_width, expert_width, context_width;
     gsrt_collective_algorithm algorithm;
     bool overlaps;
 } gsrt__sketch_stage;
@@ -303,6 +304,23 @@ enum { GSRT__OFFLOAD_MOVES = 2 * (GSRT_KV_OFFLOAD_PARTS + 1) };
 /* false: there is no such move, *pool may have changed. */
 bool gsrt__offload_move(const gsrt__search *s, gsrt__sketch_pool *pool, uint32_t move);
 
+/* ---- search_context.c ---- */
+
+bool gsrt__may_divide_context(const gsrt__search *s);
+/* Into how many parts, at most, stages of the pool divide positions. */
+uint32_t gsrt__context_parts(const gsrt__sketch_pool *pool);
+/* Each stage into as many as its sharers allow, up to `parts`. false: it is so already. */
+bool gsrt__set_context(gsrt__sketch_pool *pool, uint32_t parts);
+/* Into the next more parts. false: there are none, or nobody may. */
+bool gsrt__set_context_next(const gsrt__search *s, gsrt__sketch_pool *pool);
+/* Into more parts in each pool whose batch is the smallest that there is, if the contract keeps that. false: *sketch is
+ * as it was. */
+bool gsrt__context_more(gsrt__search *s, gsrt__sketch *sketch);
+/* The moves: to more, fewer, the most, and one; with the same batch, then with as many times the batch as parts. */
+enum { GSRT__CONTEXT_MOVES = 8 };
+/* false: there is no such move, *pool may have changed. */
+bool gsrt__context_move(const gsrt__search *s, gsrt__sketch_pool *pool, uint32_t move);
+
 /* ---- search_work.c ---- */
 
 /* The layers' work under each numeric choice; also the experts' count. */
@@ -358,8 +376,10 @@ uint32_t gsrt__next_chunk(const gsrt__search *s, uint32_t chunk, bool is_more);
 /* The largest batch and chunk of the space. */
 uint32_t gsrt__batch_most(const gsrt__search *s);
 uint32_t gsrt__chunk_most(const gsrt__search *s);
+/* Is the pool's batch the smallest that its parts can share? */
+bool gsrt__is_batch_least(const gsrt__sketch_pool *pool);
 /* As gsrt__consider; while memory is what fails, with smaller chunks of prompts: they need buffers; then, where the
- * batch is the smallest, with more of the KV in a second memory tier. */
+ * batch is the smallest, with the context in more parts, or with more of the KV in a second memory tier. */
 bool gsrt__consider_smaller(gsrt__search *s, gsrt__sketch *sketch, gsrt__judgement *out);
 /* Raise the pool's batch from what it is to the best that fits. *out: of the best. false: no budget was left. */
 bool gsrt__fit_batch(gsrt__search *s, gsrt__sketch *sketch, uint32_t pool, gsrt__judgement *out);

@@ -83,12 +83,15 @@ static void check_members(const gsrt__search *s, const gsrt__sketch *sketch, gsr
             }
             bool divides = width % stage->data_width == 0 && width % stage->expert_width == 0;
             uint32_t experts = s->expert_count > 0 ? s->expert_count : 1;
+            bool has_parts = divides && width / stage->data_width % stage->context_width == 0;
             bool exchanges = stage->algorithm != GSRT_ALGORITHM_NONE;
             if (exchanges != (width > 1))
                 fail_at(j, GSRT_REASON_DIVISIBILITY, "an exchange is for groups, and groups need one", p, i,
                         GSRT_NO_INDEX);
             if (!divides || stage->expert_width > experts || stage->data_width > pool->batch_max)
                 fail_at(j, GSRT_REASON_DIVISIBILITY, "data and expert width", p, i, GSRT_NO_INDEX);
+            if (!has_parts)
+                fail_at(j, GSRT_REASON_DIVISIBILITY, "parts of the context", p, i, GSRT_NO_INDEX);
         }
     }
 }
@@ -110,7 +113,7 @@ static uint64_t hashed(uint64_t hash, uint64_t value)
 }
 
 /* What of a pool a verdict depends on: which kernels and which exchange compute which layers, and whether parts of
- * batches, experts apart and overlap are used at all; not on how many. */
+ * batches, experts apart, parts of the context and overlap are used at all; not on how many. */
 static uint64_t pool_key(const gsrt__search *s, const gsrt__sketch_pool *pool)
 {
     uint64_t hash = 14695981039346656037u, last = 0;
@@ -118,6 +121,7 @@ static uint64_t pool_key(const gsrt__search *s, const gsrt__sketch_pool *pool)
         const gsrt__sketch_stage *stage = &pool->stages[i];
         uint64_t key = hashed(hashed(0, stage->algorithm), gsrt__stage_width(stage) > 1);
         key = hashed(hashed(hashed(key, stage->data_width > 1), stage->expert_width > 1), stage->overlaps);
+        key = hashed(key, stage->context_width > 1);
         for (uint32_t m = 0; m < stage->member_count; m++)
             key = hashed(key, s->classes[stage->members[m].class].kernels);
         if (i == 0 || key != last) /* else the same as if both were one stage */

@@ -177,6 +177,7 @@ static bool groups_of(gsrt__search *s, uint32_t numeric, const uint32_t *widths,
                                      .member_count = 1,
                                      .data_width = 1,
                                      .expert_width = 1,
+                                     .context_width = 1,
                                      .algorithm = gsrt__first_algorithm(s, numeric, c, widths[c])};
         }
     }

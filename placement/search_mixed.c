@@ -36,6 +36,7 @@ static gsrt__sketch_stage group_of(gsrt__search *s, uint32_t numeric, uint32_t c
                                 .member_count = 1,
                                 .data_width = 1,
                                 .expert_width = 1,
+                                .context_width = 1,
                                 .algorithm = gsrt__first_algorithm(s, numeric, class, width)};
 }
 
@@ -61,7 +62,7 @@ bool gsrt__mixed_group(gsrt__search *s, uint32_t numeric, const gsrt__sketch_mem
                        gsrt__share_kind kind, gsrt__sketch_stage *out)
 {
     uint32_t width = 0;
-    *out = (gsrt__sketch_stage){.member_count = count, .data_width = 1, .expert_width = 1};
+    *out = (gsrt__sketch_stage){.member_count = count, .data_width = 1, .expert_width = 1, .context_width = 1};
     for (uint32_t m = 0; m < count; m++) {
         out->members[m] = members[m];
         out->members[m].share = 1;

@@ -143,7 +143,10 @@ gsrt_status gsrt__numerics_find(gsrt__search *s)
 
 /* ---- which the contract keeps ---- */
 
-/* The smallest deployment that shows it. variant: bits: with batches, with whole prompts in one step. */
+enum { VARIANTS = 8 };
+
+/* The smallest deployment that shows it. variant: bits: without batches, with whole prompts in one step; with the
+ * context in parts. */
 static void probe(const gsrt__search *s, uint32_t numeric, uint32_t class, gsrt_collective_algorithm algorithm,
                   uint32_t variant, gsrt__sketch *out)
 {
@@ -164,18 +167,27 @@ static void probe(const gsrt__search *s, uint32_t numeric, uint32_t class, gsrt_
                                            .layer_last = s->layer_count - 1,
                                            .data_width = 1,
                                            .expert_width = 1,
+                                           .context_width = (variant & 4) != 0 ? width : 1,
                                            .algorithm = algorithm};
 }
 
 /* With canonical kernels the size of batches and chunks changes nothing; for others evidence may be of one kind only.
  */
-static uint32_t variant_count(const gsrt__search *s, uint32_t numeric)
+static uint32_t sizes_count(const gsrt__search *s, uint32_t numeric)
 {
     const gsrt__numeric *n = &s->numerics[numeric];
     for (uint32_t r = 0; r < s->problem->workload->region_count; r++)
         if (n->choices[r].arithmetic == GSRT_ARITHMETIC_NATIVE)
             return 4;
     return 1;
+}
+
+/* Is this variant another than those before it? */
+static bool is_looked_at(const gsrt__search *s, uint32_t numeric, gsrt_collective_algorithm algorithm, uint32_t variant)
+{
+    bool is_in_parts = (variant & 4) != 0;
+    return variant % 4 < sizes_count(s, numeric) &&
+           (!is_in_parts || (algorithm != GSRT_ALGORITHM_NONE && gsrt__may_divide_context(s)));
 }
 
 bool gsrt__is_admitted(gsrt__search *s, uint32_t numeric, uint32_t class, gsrt_collective_algorithm algorithm)
@@ -185,7 +197,9 @@ bool gsrt__is_admitted(gsrt__search *s, uint32_t numeric, uint32_t class, gsrt_c
     gsrt__judgement j = {0};
     if (*known != 0)
         return *known == 1;
-    for (uint32_t variant = variant_count(s, numeric); *known == 0 && variant-- > 0;) {
+    for (uint32_t variant = VARIANTS; *known == 0 && variant-- > 0;) {
+        if (!is_looked_at(s, numeric, algorithm, variant))
+            continue;
         probe(s, numeric, class, algorithm, variant, &s->probe);
         gsrt__judge_contract(s, &s->probe, &j);
         if (j.failure_count == 0)

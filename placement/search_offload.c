@@ -116,10 +116,7 @@ bool gsrt__offload_more(const gsrt__search *s, gsrt__sketch *sketch)
     bool is_more = false;
     for (uint32_t p = 0; p < sketch->pool_count; p++) {
         gsrt__sketch_pool *pool = &sketch->pools[p];
-        uint32_t least = 1;
-        for (uint32_t i = 0; i < pool->stage_count; i++)
-            least = pool->stages[i].data_width > least ? pool->stages[i].data_width : least;
-        if (pool->batch_max == least && gsrt__set_offload_next(s, pool))
+        if (gsrt__is_batch_least(pool) && gsrt__set_offload_next(s, pool))
             is_more = true;
     }
     return is_more;

@@ -151,14 +151,44 @@ static void set_overlaps(gsrt__sketch *sketch, bool overlaps)
             sketch->pools[p].stages[i].overlaps = overlaps;
 }
 
+bool gsrt__is_batch_least(const gsrt__sketch_pool *pool)
+{
+    uint32_t least = 1;
+    for (uint32_t i = 0; i < pool->stage_count; i++)
+        least = pool->stages[i].data_width > least ? pool->stages[i].data_width : least;
+    return pool->batch_max == least;
+}
+
+static bool is_of_contract(const gsrt__judgement *j)
+{
+    return !j->is_feasible && strncmp(j->reason, "contract", 8) == 0;
+}
+
+/* With the context in parts, as evidence may have it, and each way to exchange. */
+static bool consider_parts(gsrt__search *s, gsrt__sketch *sketch, gsrt__judgement *out)
+{
+    bool goes_on = true;
+    for (uint32_t p = 0; p < sketch->pool_count; p++)
+        (void)gsrt__set_context(&sketch->pools[p], UINT32_MAX);
+    for (uint32_t overlaps = 2; goes_on && overlaps-- > 0 && is_of_contract(out);) {
+        set_overlaps(sketch, overlaps == 1);
+        goes_on = gsrt__consider(s, sketch, out);
+    }
+    for (uint32_t p = 0; is_of_contract(out) && p < sketch->pool_count; p++)
+        (void)gsrt__set_context(&sketch->pools[p], 1);
+    return goes_on;
+}
+
 bool gsrt__consider_smaller(gsrt__search *s, gsrt__sketch *sketch, gsrt__judgement *out)
 {
     set_overlaps(sketch, !s->problem->is_for_execution);
     bool goes_on = gsrt__consider(s, sketch, out);
-    if (goes_on && !out->is_feasible && strncmp(out->reason, "contract", 8) == 0) {
+    if (goes_on && is_of_contract(out)) {
         set_overlaps(sketch, false); /* evidence may be without it */
         goes_on = gsrt__consider(s, sketch, out);
     }
+    if (goes_on && is_of_contract(out) && gsrt__may_divide_context(s))
+        goes_on = consider_parts(s, sketch, out);
     while (goes_on && !out->is_feasible && strcmp(out->reason, GSRT_REASON_MEMORY) == 0) {
         bool is_smaller = false;
         for (uint32_t p = 0; p < sketch->pool_count; p++) {
@@ -166,7 +196,7 @@ bool gsrt__consider_smaller(gsrt__search *s, gsrt__sketch *sketch, gsrt__judgeme
             is_smaller = is_smaller || next < sketch->pools[p].prefill_tokens;
             sketch->pools[p].prefill_tokens = next;
         }
-        if (!is_smaller && !gsrt__offload_more(s, sketch))
+        if (!is_smaller && !gsrt__context_more(s, sketch) && !gsrt__offload_more(s, sketch))
             break;
         goes_on = gsrt__consider(s, sketch, out);
     }
@@ -206,6 +236,7 @@ bool gsrt__shape_pool(gsrt__search *s, uint32_t numeric, const gsrt__shape *shap
                                                                .layer_last = last[i + 1] - 1,
                                                                .data_width = 1,
                                                                .expert_width = 1,
+                                                               .context_width = 1,
                                                                .algorithm = shape->algorithm,
                                                                .overlaps = false};
     }
@@ -220,7 +251,7 @@ bool gsrt__fit_batch(gsrt__search *s, gsrt__sketch *sketch, uint32_t pool, gsrt_
     gsrt__judgement j;
     if (!gsrt__consider_smaller(s, sketch, out))
         return false;
-    if (!out->is_feasible && p->batch_max == 1 && strncmp(out->reason, "contract", 8) == 0) {
+    if (!out->is_feasible && p->batch_max == 1 && is_of_contract(out)) {
         p->batch_max = gsrt__batch_on_lattice(s, 2); /* evidence may be of batches only */
         if (!gsrt__consider(s, sketch, out))
             return false;

@@ -279,6 +279,7 @@ uint64_t gsrt__sketch_signature(const gsrt__sketch *sketch)
         for (uint32_t i = 0; i < pool->stage_count; i++) {
             const gsrt__sketch_stage *stage = &pool->stages[i];
             hash = mixed_in(mixed_in(hash, stage->data_width), stage->expert_width);
+            hash = mixed_in(hash, stage->context_width);
             hash = mixed_in(hash, stage->algorithm);
             for (uint32_t m = 0; m < stage->member_count; m++)
                 hash = mixed_in(mixed_in(hash, stage->members[m].class), stage->members[m].count);
@@ -472,6 +473,7 @@ static gsrt_status pool_deploy(const gsrt__search *s, const gsrt__sketch_pool *p
         out->stages[i].layer_last = stage->layer_last;
         out->stages[i].data_width = stage->data_width;
         out->stages[i].expert_width = stage->expert_width;
+        out->stages[i].context_width = stage->context_width;
         out->stages[i].algorithm = stage->algorithm;
         out->stages[i].overlaps = stage->overlaps;
         status = gsrt_deployment_add_members(d, p, i, stage->member_count);

@@ -75,6 +75,7 @@ void gsrt__ways_group(gsrt__ways *x, uint32_t data, uint32_t experts, gsrt_colle
     gsrt_deployment_stage *stage = &x->d->pools[0].stages[0];
     stage->data_width = data;
     stage->expert_width = experts;
+    stage->context_width = 1;
     stage->algorithm = algorithm;
     stage->overlaps = algorithm != GSRT_ALGORITHM_NONE;
 }
@@ -299,6 +300,19 @@ uint64_t gsrt__wide_from(const gsrt__engine_class *class, uint32_t wide)
     return wide == GSRT__WIDES || from > class->total ? class->total + 1 : from;
 }
 
+/* With the context in each number of parts that those who share a row's attention can divide it into. */
+static gsrt_status find_parts(gsrt__ways *x, uint32_t class, uint32_t width, uint32_t data)
+{
+    gsrt_status status = GSRT_OK;
+    uint32_t most = gsrt__may_divide_context(x->s) ? width / data : 1;
+    for (uint32_t parts = 1; parts <= most && status == GSRT_OK; parts++) {
+        x->d->pools[0].stages[0].context_width = parts;
+        if (width / data % parts == 0)
+            status = add_way(x, class, width - 1, data);
+    }
+    return status;
+}
+
 /* All modes of groups of one width. */
 static gsrt_status find_width(gsrt__ways *x, uint32_t class, uint32_t width, uint32_t algorithm)
 {
@@ -309,7 +323,7 @@ static gsrt_status find_width(gsrt__ways *x, uint32_t class, uint32_t width, uin
             if (width % data != 0 || width % experts != 0 || (experts > 1 && experts > x->s->expert_count))
                 continue;
             gsrt__ways_group(x, data, experts, (gsrt_collective_algorithm)algorithm);
-            status = add_way(x, class, width - 1, data);
+            status = find_parts(x, class, width, data);
         }
     return status;
 }

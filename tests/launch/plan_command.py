@@ -95,6 +95,19 @@ links:
   - {from: gpu, to: large, kind: memory, both: true, bandwidth: "500 GB/s", latency: "100 ns"}
 """
 
+SHARED = """
+gsrt_fleet: 1
+name: shared
+source: "declared: the test"
+places:
+  - {name: node, kind: node}
+parts:
+  - {name: gpu, kind: engine, in: node, count: 8, software: {gsrt-canonical: "1"}, rates: {matmul: {f32: "50 TFLOPS", i8: "50 TOPS"}, attention: {f32: "50 TFLOPS"}, vector: {f32: "50 TFLOPS"}}, memory: [{tier: hbm, capacity: "1 MB", bandwidth: "20 GB/s"}], launch_overhead: "0.1 us"}
+  - {name: bus, kind: switch, in: node}
+links:
+  - {from: gpu, to: bus, kind: network, both: true, bandwidth: "400 GB/s", latency: "0.05 us"}
+"""
+
 checked = 0
 
 
@@ -335,6 +348,32 @@ with tempfile.TemporaryDirectory() as work:
     plan = json.loads(run("plan", "--json", scenario(work, "memories", fleet="inventory: memories-fleet.yaml")))
     if plan["memory"][0]["capacity"]["value"] != 80e9:
         fail("another memory than what is laid out in:", plan["memory"])
+    # the context in parts: eight that share four KV heads, and not even one sequence fits where each keeps all of its positions;
+    # by evidence, here that of another transformation under this one's name
+    write(work, "shared-fleet.yaml", SHARED)
+    text = write(work, "text.txt", "".join("Once upon a time %d\n" % i for i in range(60)))
+    parts = scenario(work, "parts", "model: %s, requests: [{prompt: a, max_tokens: 1}]" % os.path.join(SOURCE, "models/tiny.gguf"),
+                     fleet="inventory: shared-fleet.yaml")
+    quality = ["--set", "contract=[{divergence: 1, corpus: %s}]" % text]
+    run("plan", parts, "-q", "--validate", *quality, "--set", "demand={prompt_tokens: 50, output_tokens: 50, concurrency: 1}",
+        "-o", os.path.join(work, "measured"))
+    with open(os.path.join(work, "measured", "evidence.json")) as file:
+        evidence = json.load(file)
+    evidence["evidence"] = evidence["evidence"][:1]
+    evidence["evidence"][0]["changes"] = [{"transformation": "split:context", "regions": ["layer.%d" % i for i in range(5)]}]
+    kept = write(work, "parts.json", json.dumps(evidence))
+    demand = "demand={prompt_tokens: 100, output_tokens: 400, concurrency: 64, context_parallel: %s}"
+    asked = [parts, *quality, "--set", "evidence=%s" % kept, "--set"]
+    run("plan", *asked, demand % "false", code=3, says=["memory of 'gpu.hbm' (memory)"])
+    plan = json.loads(run("plan", "--json", *asked, demand % "true"))
+    is_valid(plan, "parts")
+    stage = plan["choice"]["pools"][0]["stages"][0]
+    if stage["context_width"] != 2 or "(context 2, " not in plan["choice"]["words"] or plan["executable"]:
+        fail("the context is not in parts:", plan["choice"]["words"], stage)
+    if ("split:context", "evidence") not in {(proof["transformation"], proof["admitted_by"]) for proof in plan["proofs"]}:
+        fail("nothing admits attention in parts:", plan["proofs"])
+    run("plan", *asked, demand % "true", "-o", os.path.join(work, "divided"), words=["the positions of a sequence in 2 parts"])
+    run("explain", os.path.join(work, "divided"), "tpot.p50", words=["error of all-to-all"])
     # KV where there is room: a memory that weights nearly fill, and that of the host
     write(work, "host-fleet.yaml", HOSTED)
     host = scenario(work, "host", "synthetic: {layers: 12, dim: 1024, heads: 8, ffn: 4096, vocab: 32000}", fleet="inventory: host-fleet.yaml")

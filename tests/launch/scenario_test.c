@@ -459,7 +459,7 @@ static const char PLANNED[] =
     "contract: [{regions: 'layer.*', relative_error: 0.01}]\n"
     "objective: {measure: tpot, percentile: p99, limits: [{measure: throughput, bound: '100 tok/s'}]}\n"
     "demand: {prompt_tokens: '512 tok [64, 2048]', output_tokens: 128, arrival_per_s: 2.5, prefix_share: 0.25, "
-    "draft_tokens: 3, prefills_first: true, gather_steps: 20, kv_offload: true, "
+    "context_parallel: true, draft_tokens: 3, prefills_first: true, gather_steps: 20, kv_offload: true, "
     "origin: 'eu: 1'}\n"
     "rules: {trust: operator, regions: [eu, us]}\n"
     "plan: {policy: local, budget: 77, seed: 9}\n"
@@ -484,7 +484,7 @@ START_TEST(planning)
     ck_assert(p->demand.prompt_tokens.lo == 64 && p->demand.output_tokens.value == 128);
     ck_assert(p->demand.arrival.value == 2.5 && p->demand.prefix_share == 0.25 && p->demand.draft_tokens == 3);
     ck_assert(p->demand.prefills_first && p->demand.gather_steps == 20);
-    ck_assert(p->demand.kv_offload);
+    ck_assert(p->demand.kv_offload && p->demand.context_parallel);
     ck_assert_str_eq(p->demand.origin, "eu: 1");
     ck_assert_uint_eq(p->rules->region_allowed_count, 2);
     ck_assert_int_eq(p->rules->trust_min, GSRT_TRUST_OPERATOR);

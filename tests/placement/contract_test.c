@@ -229,6 +229,12 @@ static void overlap(gsrt_deployment *d, const gsrt_workload *w, const gsrt_fleet
     split(d, GSRT_ALGORITHM_GATHER);
     stage_of(d)->overlaps = true;
 }
+static void context(gsrt_deployment *d, const gsrt_workload *w, const gsrt_fleet *fleet)
+{
+    (void)w, (void)fleet;
+    split(d, GSRT_ALGORITHM_GATHER);
+    stage_of(d)->context_width = 2;
+}
 static void replicas(gsrt_deployment *d, const gsrt_workload *w, const gsrt_fleet *fleet)
 {
     (void)w, (void)fleet;
@@ -269,6 +275,8 @@ START_TEST(every_transformation_has_its_effect_and_reason)
         {ring, "reduce:ring", GSRT_EFFECT_REORDERED, GSRT_REASON_CONTRACT_REORDERED, GSRT_REASON_CONTRACT_REORDERED},
         {tree, "reduce:tree", GSRT_EFFECT_REORDERED, GSRT_REASON_CONTRACT_REORDERED, GSRT_REASON_CONTRACT_REORDERED},
         {in_switch, "reduce:switch", GSRT_EFFECT_REORDERED, GSRT_REASON_CONTRACT_REORDERED,
+         GSRT_REASON_CONTRACT_REORDERED},
+        {context, "split:context", GSRT_EFFECT_REORDERED, GSRT_REASON_CONTRACT_REORDERED,
          GSRT_REASON_CONTRACT_REORDERED},
         {ring_of_one, NULL, GSRT_EFFECT_EXACT, NULL, NULL},
         {gather, "split:gather", GSRT_EFFECT_EXACT, NULL, NULL},
@@ -337,7 +345,7 @@ START_TEST(pools_stages_and_lost_proofs)
             gsrt_deployment_stage *stage = &d->pools[p].stages[s];
             stage->layer_first = s;
             stage->layer_last = s == 0 ? 0 : JUDGED_LAYERS - 1;
-            stage->data_width = stage->expert_width = 1;
+            stage->data_width = stage->expert_width = stage->context_width = 1;
             ck_assert_int_eq(gsrt_deployment_add_members(d, p, s, 1), GSRT_OK);
             stage->members[0] = (gsrt_deployment_members){.part = gsrt_fleet_part_named(fleet, "cpu"),
                                                           .instance_first = 2 * p + s,
@@ -636,6 +644,34 @@ START_TEST(the_author_is_heard)
 }
 END_TEST
 
+/* Attention in parts is admitted by evidence of just that, in the layers that attend; and taken back without. */
+START_TEST(context_in_parts)
+{
+    static const char *const layers[] = {"layer.0", "layer.1", "layer.2"};
+    gsrt_workload *w = judged_workload(GSRT_DTYPE_F16);
+    gsrt_fleet *fleet = judged_fleet();
+    gsrt_contract *c = judged_contract("[{divergence: 0.01}]");
+    gsrt_deployment *d = judged_deployment(w, fleet, "cpu", 2, GSRT_ALGORITHM_GATHER);
+    gsrt_verdict v;
+    uint32_t count;
+    measured m;
+    measure(&m, w, layers, 3, GSRT_CONTRACT_DIVERGENCE, NULL, 0.001);
+    m.changes[0].transformation = "split:context";
+    stage_of(d)->context_width = 2;
+    expect_only(c, w, fleet, d, NULL, 0, EVIDENCE, "exactly");
+    expect_only(c, w, fleet, d, &m.evidence, 1, NULL, NULL);
+    w->regions[1].legal &= ~(uint32_t)GSRT_LEGAL_REORDER;
+    expect_only(c, w, fleet, d, &m.evidence, 1, GSRT_REASON_LEGAL, "author");
+    ck_assert_int_eq(gsrt_contract_disable(c, w, fleet, d, NULL, 0, &v, &count), GSRT_OK);
+    ck_assert(v.is_kept && count == 3 && stage_of(d)->context_width == 1);
+    gsrt_verdict_fini(&v);
+    (void)gsrt_deployment_free(d);
+    (void)gsrt_contract_free(c);
+    (void)gsrt_fleet_free(fleet);
+    (void)gsrt_workload_free(w);
+}
+END_TEST
+
 START_TEST(experts_apart)
 {
     gsrt_workload *w;
@@ -823,6 +859,7 @@ int main(void)
                             every_kind_of_rule,
                             kernels_by_evidence,
                             the_author_is_heard,
+                            context_in_parts,
                             experts_apart,
                             the_smallest_change_is_one,
                             a_violation_disables_and_the_fallback_is_verified,

@@ -259,7 +259,7 @@ static gsrt_deployment *one_pool(const world *w, uint32_t width, gsrt_collective
                                    .stage_count = 1,
                                    .batch_max = 2,
                                    .prefill_tokens = 4};
-    pool->stages[0].data_width = pool->stages[0].expert_width = 1;
+    pool->stages[0].data_width = pool->stages[0].expert_width = pool->stages[0].context_width = 1;
     pool->stages[0].algorithm = algorithm;
     pool->stages[0].members[0] = (gsrt_deployment_members){
         .part = gsrt_fleet_part_named(w->fleet, "gpu"), .instance_count = width, .block_replicas = 1, .share = 1};
@@ -476,6 +476,32 @@ START_TEST(offloaded_kv_by_hand)
         gsrt_cost_fini(&cost);
         world_end(&w);
     }
+}
+END_TEST
+
+/* Two heads that share a KV head, on two engines: both keep it, of 128 positions 16 bytes each; in two parts of the
+ * context 64. A decode step of two rows reads half of 202.5 positions, with both heads; it gathers queries (2 rows of 8
+ * elements in f32) and merges what comes out (2 rows of two heads, 4 elements and a log-sum-exp). A prompt's chunk of 4
+ * gathers the 98 positions before it, of which half lie with the other. Both are launched again after each exchange. */
+START_TEST(parts_of_the_context_by_hand)
+{
+    world w = world_of(TWO(STATED), 2, GSRT_ALGORITHM_GATHER);
+    w.demand.prompt_tokens = gsrt_quantity_exact(200, (gsrt_dimension){.token = 1});
+    w.deployment->context_max = 128;
+    gsrt_cost whole = predict(&w, NULL);
+    w.deployment->pools[0].stages[0].context_width = 2;
+    gsrt_cost cost = predict(&w, NULL);
+    double exchanged = 4e-6 + (32 + 40) / 0.8e9, gathered = 2e-6 + 98 * 16 / 2 / 0.8e9;
+    double saved = 2 * 202.5 * 16 / 2 - 2 * 16 / 2 * 4 - 2 * 10 * 4;
+    ck_assert(is_near(cost.decode_step.value - whole.decode_step.value, exchanged + 20e-9 - saved / 0.8e9));
+    ck_assert(is_near(cost.prefill_step.value - whole.prefill_step.value, gathered + 20e-9));
+    ck_assert_double_eq(whole.memories[0].state.value, 2 * 128 * 16);
+    ck_assert_double_eq(cost.memories[0].state.value, 2 * 64 * 16);
+    ck_assert_double_eq(cost.memories[0].weights.value, whole.memories[0].weights.value);
+    ck_assert_double_eq(cost.memories[0].buffers.value, whole.memories[0].buffers.value + 4 * 2 * 2 * (4 + 2 * 5));
+    gsrt_cost_fini(&whole);
+    gsrt_cost_fini(&cost);
+    world_end(&w);
 }
 END_TEST
 
@@ -809,6 +835,7 @@ int main(void)
                             what_libraries_add,
                             exchanges_by_hand,
                             offloaded_kv_by_hand,
+                            parts_of_the_context_by_hand,
                             what_nobody_stated_is_unknown,
                             the_derivation_is_the_prediction,
                             influences_are_ordered,

@@ -115,15 +115,17 @@ START_TEST(evidence_must_be_of_just_this)
 }
 END_TEST
 
-/* One KV head, two engines: both hold it. A latent likewise. Experts lie apart. */
+/* One KV head, two engines: both hold it. A latent likewise. Experts lie apart. With the context in two parts each
+ * holds all heads, of half of the blocks: of 356 positions 64 more than of 256. */
 START_TEST(what_is_shared_is_held_by_each)
 {
     static const struct {
-        uint32_t kv_heads, latent, experts, expert_width;
+        uint32_t kv_heads, latent, experts, expert_width, parts;
         double state_bytes;
     } cases[] = {
-        {8, 0, 0, 1, 4 * 128 * 4.0},      {1, 0, 0, 1, 1 * 128 * 4.0}, {2, 0, 0, 1, 1 * 128 * 4.0},
-        {8, 128, 0, 1, (32 + 128) * 4.0}, {8, 0, 8, 2, 4 * 128 * 4.0},
+        {8, 0, 0, 1, 1, 4 * 128 * 4.0},      {1, 0, 0, 1, 1, 1 * 128 * 4.0}, {2, 0, 0, 1, 1, 1 * 128 * 4.0},
+        {8, 128, 0, 1, 1, (32 + 128) * 4.0}, {8, 0, 8, 2, 1, 4 * 128 * 4.0}, {8, 0, 0, 1, 2, 8 * 128 * 4.0},
+        {1, 0, 0, 1, 2, 1 * 128 * 4.0},      {2, 0, 0, 1, 2, 2 * 128 * 4.0}, {8, 128, 0, 1, 2, (32 + 128) * 4.0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const model_shape shape = {.layers = 1,
@@ -154,6 +156,7 @@ START_TEST(what_is_shared_is_held_by_each)
             pool_of(&s)->replica_count = pool_of(&s)->batch_max = pool_of(&s)->prefill_tokens = 1;
             *members_of(&s, 0) = (gsrt_deployment_members){gsrt_fleet_part_named(s.fleet, "e"), 0, 2, 1, 0, 1};
             pool_of(&s)->stages[0].data_width = 1;
+            pool_of(&s)->stages[0].context_width = cases[i].parts;
             pool_of(&s)->stages[0].expert_width = cases[i].expert_width;
             pool_of(&s)->stages[0].algorithm = GSRT_ALGORITHM_GATHER;
             s.deployment->context_max = 256 + 100 * context;
@@ -165,7 +168,7 @@ START_TEST(what_is_shared_is_held_by_each)
             gsrt_violations_fini(&found);
             site_end(&s);
         }
-        ck_assert_double_eq(needed[1] - needed[0], 100 * cases[i].state_bytes);
+        ck_assert_double_eq(needed[1] - needed[0], (cases[i].parts == 1 ? 100 : 64) * cases[i].state_bytes);
     }
 }
 END_TEST

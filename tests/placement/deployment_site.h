@@ -21,6 +21,11 @@ enum { NEEDED_BYTES = 4726784 + 514048 + 4194304 + 1588864, STATE_BYTES = 419430
  * 2 * 64 * 2 KV heads * 128 * 4 B * 4 sequences. */
 enum { FAR_BYTES = 4194304, STAGED_BYTES = 524288 };
 
+/* With the context of a stage in two parts, m2 and m3: each engine keeps half of the 256 positions, of all four KV
+ * heads; and of each row of a step of 4 the queries of all 8 heads, and what comes out of them with a log-sum-exp,
+ * twice: 4 * 8 * (64 + 2 * 65) of 4 B. */
+enum { MERGED_BYTES = 24832 };
+
 static const char site_inventory[] =
     "gsrt_fleet: 1\n"
     "name: planted\n"
@@ -106,7 +111,7 @@ static inline gsrt_deployment *made_deployment(const gsrt_workload *workload, ui
         ck_assert_int_eq(gsrt_deployment_add_members(d, 0, s, 1), GSRT_OK);
         stage->layer_first = 2 * s;
         stage->layer_last = 2 * s + 1;
-        stage->data_width = stage->expert_width = 1;
+        stage->data_width = stage->expert_width = stage->context_width = 1;
         stage->algorithm = GSRT_ALGORITHM_GATHER;
         stage->members[0] = (gsrt_deployment_members){.part = engine,
                                                       .instance_first = 2 * s,

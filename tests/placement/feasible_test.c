@@ -27,6 +27,7 @@ typedef struct tally {
     uint64_t problems, feasible, plans, rivals, confirmed, changes, exhausted;
     uint64_t offloaded_plans, offloaded_rivals, offloaded_changes; /* of them, with KV in a second memory tier */
     uint64_t away_plans; /* of plans, with requests that go to another region */
+    uint64_t divided_plans, divided_rivals, divided_changes;       /* with the context in parts */
     uint64_t reasons[32];
     const char *words[32];
 } tally;
@@ -195,6 +196,15 @@ static uint64_t is_offloaded(const gsrt_deployment *deployment)
     return is_any ? 1 : 0;
 }
 
+static uint64_t is_divided(const gsrt_deployment *deployment)
+{
+    bool is_any = false;
+    for (uint32_t p = 0; p < deployment->pool_count; p++)
+        for (uint32_t s = 0; s < deployment->pools[p].stage_count; s++)
+            is_any = is_any || deployment->pools[p].stages[s].context_width > 1;
+    return is_any ? 1 : 0;
+}
+
 /* ---- smallest changes ---- */
 
 /* Set the right side of what was violated; the former value is returned. */
@@ -255,6 +265,7 @@ static void check_change(game *g, const gsrt_rival *rival, const gsrt_violation 
     gsrt_violations_fini(&found);
     g->tally->changes++;
     g->tally->offloaded_changes += is_offloaded(rival->deployment);
+    g->tally->divided_changes += is_divided(rival->deployment);
 }
 
 /* ---- rivals ---- */
@@ -305,6 +316,7 @@ static void check_rival(game *g, const gsrt_search_result *result, const gsrt_ri
     }
     g->tally->confirmed++;
     g->tally->offloaded_rivals += is_offloaded(rival->deployment);
+    g->tally->divided_rivals += is_divided(rival->deployment);
     gsrt_violations_fini(&found);
 }
 
@@ -330,6 +342,7 @@ static void check_plan(game *g, const gsrt_search_result *result)
         FAIL(g, "the plan, %.17g, is better than the bound, %.17g", value, result->bound);
     g->tally->plans++;
     g->tally->offloaded_plans += is_offloaded(result->best);
+    g->tally->divided_plans += is_divided(result->best);
 }
 
 /* Few enough to go through. */
@@ -409,6 +422,9 @@ START_TEST(every_plan_is_feasible_and_every_rejection_true)
            (unsigned long long)all.offloaded_plans, (unsigned long long)all.offloaded_rivals,
            (unsigned long long)all.offloaded_changes);
     printf("of another region than requests come from: %llu plans\n", (unsigned long long)all.away_plans);
+    printf("with the context in parts: %llu plans, %llu rejections, %llu of them with a change\n",
+           (unsigned long long)all.divided_plans, (unsigned long long)all.divided_rivals,
+           (unsigned long long)all.divided_changes);
     for (int i = 0; all.words[i] != NULL; i++)
         printf("  %s %llu\n", all.words[i], (unsigned long long)all.reasons[i]);
     ck_assert_uint_eq(all.confirmed, all.rivals);
@@ -416,6 +432,8 @@ START_TEST(every_plan_is_feasible_and_every_rejection_true)
         ck_assert_uint_gt(all.offloaded_plans, 0);
         ck_assert_uint_gt(all.away_plans, 0);
         ck_assert_uint_gt(all.offloaded_changes, 0);
+        ck_assert_uint_gt(all.divided_plans, 0);
+        ck_assert_uint_gt(all.divided_rivals, 0);
     }
     if (count >= 1000) {
         ck_assert_uint_ge(10 * all.feasible, 3 * all.problems);

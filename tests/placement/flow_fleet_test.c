@@ -173,7 +173,7 @@ START_TEST(throughputs_are_the_cost_models)
     d->pools[0].prefill_tokens = 8;
     gsrt_deployment_stage *stage = &d->pools[0].stages[0];
     stage->layer_last = LAYERS - 1;
-    stage->data_width = stage->expert_width = 1;
+    stage->data_width = stage->expert_width = stage->context_width = 1;
     stage->members[0] =
         (gsrt_deployment_members){.part = w.engines[0].part, .instance_count = 1, .block_replicas = 1, .share = 1};
     gsrt_cost cost;

@@ -180,7 +180,7 @@ static inline gsrt_deployment *judged_deployment(const gsrt_workload *w, const g
     ck_assert_int_eq(gsrt_deployment_add_stages(d, 0, 1), GSRT_OK);
     gsrt_deployment_stage *stage = &pool->stages[0];
     stage->layer_last = w->layer_count - 1;
-    stage->data_width = stage->expert_width = 1;
+    stage->data_width = stage->expert_width = stage->context_width = 1;
     stage->algorithm = algorithm;
     ck_assert_int_eq(gsrt_deployment_add_members(d, 0, 0, 1), GSRT_OK);
     stage->members[0] = (gsrt_deployment_members){

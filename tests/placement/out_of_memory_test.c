@@ -84,7 +84,7 @@ static gsrt_deployment *deployment_of(const fact *f, const gsrt_workload *worklo
         ck_assert_int_eq(gsrt_deployment_add_members(d, 0, s, 1), GSRT_OK);
         stage->layer_first = f->shape->layers * s / f->nodes;
         stage->layer_last = f->shape->layers * (s + 1) / f->nodes - 1;
-        stage->data_width = stage->expert_width = 1;
+        stage->data_width = stage->expert_width = stage->context_width = 1;
         stage->algorithm = f->engines > 1 ? GSRT_ALGORITHM_GATHER : GSRT_ALGORITHM_NONE;
         stage->members[0] = (gsrt_deployment_members){.part = gsrt_fleet_part_named(fleet, "e"),
                                                       .instance_first = s * f->engines,

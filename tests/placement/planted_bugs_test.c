@@ -94,6 +94,39 @@ PLANT(an_uneven_share_fills_a_memory)
     members_of(s, 0)[1].instance_first = 1;
     members_of(s, 0)[1].share = 0;
 }
+PLANT(parts_of_the_context_do_not_divide)
+{
+    pool_of(s)->stages[1].context_width = 3;
+}
+PLANT(the_context_is_in_no_part)
+{
+    pool_of(s)->stages[1].context_width = 0;
+}
+PLANT(the_context_is_in_parts)
+{
+    gsrt_quantity *capacity = &part_of(s, "e.hbm")->capacity;
+    capacity->value = capacity->lo = capacity->hi = NEEDED_BYTES + MERGED_BYTES;
+    pool_of(s)->stages[1].context_width = 2;
+}
+PLANT(what_is_merged_was_forgotten)
+{
+    the_context_is_in_parts(s);
+    part_of(s, "e.hbm")->capacity.lo -= 1;
+}
+PLANT(no_evidence_for_parts_of_the_context)
+{
+    the_context_is_in_parts(s);
+    s->rules[0] = (gsrt_contract_rule){.glob = "*", .kind = GSRT_CONTRACT_DIVERGENCE, .bound = 1};
+}
+PLANT(the_author_forbids_parts_of_the_context)
+{
+    no_evidence_for_parts_of_the_context(s);
+    s->workload->regions[3].legal &= ~(uint32_t)GSRT_LEGAL_REORDER;
+}
+PLANT(the_runtime_lacks_parts_of_the_context)
+{
+    the_context_is_in_parts(s), s->problem.is_for_execution = true, pool_of(s)->replica_count = 1;
+}
 PLANT(the_capacity_is_unknown)
 {
     part_of(s, "e.hbm")->capacity = (gsrt_quantity){0};
@@ -376,6 +409,13 @@ static const struct {
     BUG(buffers_were_forgotten, MEMORY),
     BUG(the_capacity_is_only_likely, MEMORY),
     BUG(an_uneven_share_fills_a_memory, MEMORY),
+    BUG(parts_of_the_context_do_not_divide, DIVISIBILITY),
+    BUG(the_context_is_in_no_part, DIVISIBILITY),
+    BUG(the_context_is_in_parts, CONTRACT_REORDERED),
+    BUG_AND(what_is_merged_was_forgotten, MEMORY, "contract_reordered"),
+    BUG(no_evidence_for_parts_of_the_context, CONTRACT_EVIDENCE),
+    BUG_AND(the_author_forbids_parts_of_the_context, LEGAL, "contract_evidence"),
+    BUG_AND(the_runtime_lacks_parts_of_the_context, NOT_EXECUTABLE, "contract_reordered"),
     BUG(the_capacity_is_unknown, UNKNOWN),
     BUG(the_capacity_has_expired, UNKNOWN),
     BUG(the_capacity_is_not_valid_yet, UNKNOWN),

@@ -1,5 +1,6 @@
 /* The bound on latencies against the cost model's own word: no group of engines, however wide, however rows and experts
- * are divided over it, takes less for a step than the bound says; nor do groups that follow each other, or chunks.
+ * are divided over it, and in how many parts the context, takes less for a step than the bound says; nor do groups that
+ * follow each other, or chunks.
  */
 #include "placement/cost.h"
 #include "tests/placement/fleets.h"
@@ -83,9 +84,9 @@ static void ask_measure(asked *a, const gsrt_deployment *d, gsrt_measure measure
     gsrt_quantity value = cost.values[measure][GSRT_PERCENTILE_50];
     ck_assert(value.is_known);
     ck_assert_msg(value.value >= a->bound[measure] * (1 - 1e-12),
-                  "%s %g below the bound %g: %u stages of %u, data %u, experts %u, %s, chunk %u",
+                  "%s %g below the bound %g: %u stages of %u, data %u, experts %u, context %u, %s, chunk %u",
                   gsrt_measure_word(measure), value.value, a->bound[measure], d->pools[0].stage_count,
-                  s->members[0].instance_count, s->data_width, s->expert_width,
+                  s->members[0].instance_count, s->data_width, s->expert_width, s->context_width,
                   gsrt_collective_algorithm_name(s->algorithm), d->pools[0].prefill_tokens);
     a->least[measure] = fmin(a->least[measure], value.value);
     a->count++;
@@ -130,13 +131,15 @@ static void ask_groups(asked *a, uint32_t stages, uint32_t width)
     for (uint32_t data = 1; data <= width; data++)
         for (uint32_t experts = 1; experts <= width && experts <= a->experts; experts++)
             for (size_t i = 0; width % data == 0 && width % experts == 0 && i < (width > 1 ? 2u : 1u); i++)
-                for (uint32_t chunk = CHUNK_LEAST; chunk <= PROMPT; chunk *= 2)
-                    ask(a, stages,
-                        (gsrt_deployment_stage){.data_width = data,
-                                                .expert_width = experts,
-                                                .algorithm = width > 1 ? algorithms[i] : GSRT_ALGORITHM_NONE,
-                                                .overlaps = width > 1},
-                        width, chunk);
+                for (uint32_t parts = 1; parts <= width / data; parts++)
+                    for (uint32_t chunk = CHUNK_LEAST; width / data % parts == 0 && chunk <= PROMPT; chunk *= 2)
+                        ask(a, stages,
+                            (gsrt_deployment_stage){.data_width = data,
+                                                    .expert_width = experts,
+                                                    .context_width = parts,
+                                                    .algorithm = width > 1 ? algorithms[i] : GSRT_ALGORITHM_NONE,
+                                                    .overlaps = width > 1},
+                            width, chunk);
 }
 
 static double bound_of(gsrt_search_problem problem, gsrt_measure measure)
@@ -167,7 +170,8 @@ static void check(const char *inventory, const model_shape *shape)
                            .contract = contract,
                            .demand = {.prompt_tokens = gsrt_quantity_exact(PROMPT, (gsrt_dimension){.token = 1}),
                                       .output_tokens = gsrt_quantity_exact(OUTPUT, (gsrt_dimension){.token = 1}),
-                                      .concurrency = 1},
+                                      .concurrency = 1,
+                                      .context_parallel = true},
                            .today = TODAY},
                .profile = gsrt_cost_profile_create(workload, fleet),
                .experts = shape->experts > 0 ? shape->experts : 1};

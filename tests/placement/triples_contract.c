@@ -84,6 +84,8 @@ static void add_narrower(making *m)
                    m->t->shape.state == GSRT_DTYPE_F32 && dice_chance(&m->d, 50) ? "f16" : "f8_e4m3");
     if (m->change_count == 0 || dice_chance(&m->d, 40))
         add_change(m, name, has_state);
+    if (m->t->problem.demand.context_parallel && dice_chance(&m->d, 50))
+        add_change(m, "split:context", has_state);
 }
 
 /* Some engine's own kernels, as a search would use them: batches, chunks, and a ring if need be. */
@@ -100,6 +102,8 @@ static void add_native(making *m)
         used += (size_t)snprintf(name + used, sizeof name - used, "%c%s %s", i == 0 ? ':' : '+', s->name, s->version);
     }
     add_change(m, name, is_any);
+    if (m->t->problem.demand.context_parallel && dice_chance(&m->d, 50))
+        add_change(m, "split:context", has_state);
     bool is_quantised = m->t->shape.weights == GSRT_DTYPE_Q8_0;
     (void)snprintf(name, sizeof name, "compute:%s->bf16", is_quantised ? "i8" : "f32");
     if (dice_chance(&m->d, 60))
@@ -201,7 +205,9 @@ void triple_draw_contract(dice d, triple *out)
     for (uint32_t i = 0; i < count; i++) {
         making m = {.t = out, .d = d};
         m.d.stream += 1000 + i;
-        if (dice_chance(&m.d, 50))
+        if (out->problem.demand.context_parallel && dice_chance(&m.d, 40))
+            add_change(&m, "split:context", has_state);
+        else if (dice_chance(&m.d, 50))
             add_narrower(&m);
         else
             add_native(&m);

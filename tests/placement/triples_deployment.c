@@ -61,6 +61,8 @@ static bool draw_stage(drawing *x, uint32_t pool, uint32_t s)
         stage->members[m] = drawn[m];
     stage->data_width = count == 1 ? divisor_of(&x->d, width, p->batch_max) : 1;
     stage->expert_width = experts > 0 ? divisor_of(&x->d, width, experts) : 1;
+    bool has_parts = x->t->problem.demand.context_parallel;
+    stage->context_width = has_parts ? divisor_of(&x->d, width / stage->data_width, width / stage->data_width) : 1;
     stage->algorithm =
         width == 1 ? GSRT_ALGORITHM_NONE : (gsrt_collective_algorithm)(1 + dice_below(&x->d, GSRT_ALGORITHM_COUNT - 1));
     stage->overlaps = dice_chance(&x->d, 20);
