@@ -13,7 +13,7 @@ static uint32_t sharers_of(const gsrt__sketch_stage *stage)
     return gsrt__stage_width(stage) / stage->data_width;
 }
 
-/* The largest of [from, to] that divides `number`; 1 is one. */
+/* The largest divisor of a number up to `most`; at least 1. */
 static uint32_t divisor_at_most(uint32_t number, uint32_t most)
 {
     uint32_t divisor = most < number ? most : number;
