@@ -26,8 +26,8 @@ enum { BUDGET = 100, BUDGET_EXHAUSTIVE = 2000, EXHAUSTIVE_ENGINES = 8, RIVALS = 
 typedef struct tally {
     uint64_t problems, feasible, plans, rivals, confirmed, changes, exhausted;
     uint64_t offloaded_plans, offloaded_rivals, offloaded_changes; /* of them, with KV in a second memory tier */
-    uint64_t away_plans; /* of plans, with requests that go to another region */
-    uint64_t divided_plans, divided_rivals, divided_changes;       /* with the context in parts */
+    uint64_t away_plans;                                     /* of plans, with requests that go to another region */
+    uint64_t divided_plans, divided_rivals, divided_changes; /* with the context in parts */
     uint64_t reasons[32];
     const char *words[32];
 } tally;

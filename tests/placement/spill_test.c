@@ -101,7 +101,7 @@ static void deploy(world *w, const char *sites, const uint32_t *phases)
         pool->batch_max = 2;
         pool->prefill_tokens = 256;
         pool->stages[0].layer_last = 3;
-        pool->stages[0].data_width = pool->stages[0].expert_width = 1;
+        pool->stages[0].data_width = pool->stages[0].expert_width = pool->stages[0].context_width = 1;
         pool->stages[0].members[0] = (gsrt_deployment_members){
             .part = gsrt_fleet_part_named(w->fleet, name), .instance_count = 1, .block_replicas = 1, .share = 1};
     }
