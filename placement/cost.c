@@ -288,6 +288,80 @@ static gsrt__term serve_open(prediction *p)
     return gsrt__derive2(walk, GSRT__EQUATION_SMALLER, "requests served per second", arrival, p->rate);
 }
 
+/* The least time in the system of a request that waits for nobody, in the steps that there are. */
+static gsrt__term time_alone(prediction *p)
+{
+    gsrt__walk *walk = &p->walk;
+    gsrt__term first = {.node = GSRT_NO_INDEX}, each = first;
+    bool has_first = false, has_each = false;
+    for (uint32_t i = 0; i < walk->deployment->pool_count; i++) {
+        const gsrt__load *load = &p->loads[i];
+        if (!(p->circles[p->routes[i].circle].share > 0))
+            continue;
+        if (load->does_prefill)
+            first = has_first ? gsrt__derive2(walk, GSRT__EQUATION_SMALLER, "fastest prefill", first, load->first)
+                              : load->first;
+        has_first = has_first || load->does_prefill;
+        if (load->does_decode)
+            each =
+                has_each ? gsrt__derive2(walk, GSRT__EQUATION_SMALLER, "fastest decode", each, load->trip) : load->trip;
+        has_each = has_each || load->does_decode;
+    }
+    const gsrt__term inputs[] = {first, each,
+                                 gsrt__counted(walk, "tokens of a request", p->request.output, GSRT__PLAIN)};
+    return gsrt__derive(walk, GSRT__EQUATION_LATENCY, "time of a request that waits for nobody", inputs);
+}
+
+/* Little's law: so many requests are there, so no more are served than that over the time of each. */
+static void serve_those_present(prediction *p, double concurrency)
+{
+    gsrt__walk *walk = &p->walk;
+    gsrt__walk_at(walk, "%s", "");
+    p->rate = gsrt__derive2(walk, GSRT__EQUATION_SMALLER, "requests per second, of those that are there", p->rate,
+                            gsrt__derive2(walk, GSRT__EQUATION_RATES, "requests that are there, each alone",
+                                          gsrt__counted(walk, "requests that are there", concurrency, GSRT__PLAIN),
+                                          gsrt__derive(walk, GSRT__EQUATION_EACH, "requests of one that is alone",
+                                                       (const gsrt__term[]){time_alone(p)})));
+}
+
+/* Requests per second of the pools of a phase. */
+static double rate_of_those(const prediction *p, bool does_decode)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < p->walk.deployment->pool_count; i++) {
+        if (does_decode ? p->loads[i].does_decode : p->loads[i].does_prefill)
+            sum += p->loads[i].rate.quantity.value * (double)p->walk.deployment->pools[i].replica_count;
+    }
+    return sum;
+}
+
+/* Little's law again, of prefill and decode apart: what pools do not hold waits between them. Where decode is slower,
+ * that is after the first token. */
+static void wait_between(prediction *p, double concurrency)
+{
+    gsrt__walk *walk = &p->walk;
+    bool is_apart = false;
+    for (uint32_t i = 0; i < walk->deployment->pool_count; i++)
+        is_apart = is_apart || !p->loads[i].does_decode;
+    if (!is_apart)
+        return;
+    gsrt__walk_at(walk, "%s", "");
+    gsrt__term there = gsrt__derive2(walk, GSRT__EQUATION_LITTLE, "time in the system",
+                                     gsrt__counted(walk, "requests that are there", concurrency, GSRT__PLAIN), p->rate);
+    gsrt__term each = gsrt__derive2(walk, GSRT__EQUATION_QUOTIENT_TIME, "time in the system, of each token", there,
+                                    gsrt__counted(walk, "tokens of a request", p->request.output, GSRT__PLAIN));
+    bool is_after = rate_of_those(p, true) < rate_of_those(p, false);
+    for (gsrt_percentile k = 0; k < GSRT_PERCENTILE_COUNT; k++) {
+        p->values[GSRT_MEASURE_LATENCY][k] =
+            gsrt__derive2(walk, GSRT__EQUATION_LARGER, "to the last token, waiting between pools included",
+                          p->values[GSRT_MEASURE_LATENCY][k], there);
+        if (is_after)
+            p->values[GSRT_MEASURE_TPOT][k] =
+                gsrt__derive2(walk, GSRT__EQUATION_LARGER, "each token, waiting for a place to decode included",
+                              p->values[GSRT_MEASURE_TPOT][k], each);
+    }
+}
+
 /* Closed: as many requests as there are, or as the batches hold. */
 static gsrt__term serve_closed(prediction *p)
 {
@@ -316,7 +390,11 @@ static gsrt__term serve_closed(prediction *p)
         p->circles[c].share = p->circle_count == 1          ? 1
                               : p->taken[c] > 0 && rate > 0 ? p->circles[c].rate.quantity.value / rate
                                                             : 0;
+    if (concurrency > 0)
+        serve_those_present(p, concurrency);
     latencies(p);
+    if (concurrency > 0)
+        wait_between(p, concurrency);
     return p->rate;
 }
 

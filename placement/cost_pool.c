@@ -247,7 +247,7 @@ static gsrt__term wait_closed(gsrt__walk *walk, const gsrt__load *load, const gs
     gsrt__term busy =
         gsrt__derive2(walk, GSRT__EQUATION_UTILISATION, "share of time in prefills", load->rate, load->shared);
     /* a pool that only prefills is asked by all that are present */
-    double competing = load->does_decode ? load->held : load->present;
+    double competing = load->does_decode ? load->held : at_least_one(load->present);
     const gsrt__term inputs[] = {
         gsrt__counted(walk, "others that may prefill", competing - 1, GSRT__PLAIN), load->shared, busy,
         synchrony(walk, request),

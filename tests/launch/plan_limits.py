@@ -35,7 +35,7 @@ workload:
   synthetic: {layers: 32, dim: 4096, heads: 32, kv_heads: 8, ffn: 14336, vocab: 128256, context: 32768}
 contract: %s
 objective: {measure: %s, limits: [%s]}
-demand: {prompt_tokens: 1000, output_tokens: 200, concurrency: 64}
+demand: {prompt_tokens: 1000, output_tokens: 200, concurrency: %d}
 plan: auto
 fleet: {inventory: %s}
 """
@@ -46,10 +46,10 @@ def fail(*words):
     sys.exit(1)
 
 
-def plan(work, contract, objective, limits=(), fleet="fleet.yaml"):
+def plan(work, contract, objective, limits=(), fleet="fleet.yaml", concurrency=64):
     path = os.path.join(work, "s.yaml")
     with open(path, "w") as file:
-        file.write(SCENARIO % (contract, objective, ", ".join(limits), fleet))
+        file.write(SCENARIO % (contract, objective, ", ".join(limits), concurrency, fleet))
     done = subprocess.run([GSRT, "plan", "--json", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
     if done.returncode != 0:
         fail(contract, objective, limits, done.stderr.decode())
@@ -60,6 +60,10 @@ def limit(row):
     value = row["value"]["value"] * (0.98 if row["measure"] in ("throughput", "mttf") else 1.02)
     percentile = ", percentile: %s" % row["percentile"] if row.get("percentile") else ""
     return '{measure: %s, bound: "%.12g %s"%s}' % (row["measure"], value, row["value"]["unit"], percentile)
+
+
+def figure(plan, measure, percentile=None):
+    return next(r["value"]["value"] for r in plan["predictions"] if (r["measure"], r.get("percentile")) == (measure, percentile))
 
 
 def write(work, name, text):
@@ -87,6 +91,17 @@ with tempfile.TemporaryDirectory() as work:
     admitted = {proof["admitted_by"] for proof in plan(work, "deterministic", "throughput")["proofs"]}
     if "evidence" in admitted or "contract" not in admitted:
         fail("admitted by evidence that nobody gave:", admitted)
+    # Little's law: one request is served at the rate of its latency, however many replicas there are; and of what is apart, what
+    # nobody holds waits
+    for contract in ["bitwise", "deterministic"]:
+        alone = plan(work, contract, "throughput", concurrency=1)
+        if len(alone["choice"]["pools"]) == 1 and figure(alone, "throughput") * figure(alone, "latency", "p50") > 200 * 1.1:
+            fail("more of one request than its latency allows:", alone["choice"]["words"])
+        many = plan(work, contract, "latency", concurrency=4096)
+        if len(many["choice"]["pools"]) > 1 and figure(many, "throughput") * figure(many, "latency", "p50") < 4096 * 200 * 0.99:
+            fail("requests that wait nowhere:", many["choice"]["words"])
+        if figure(many, "throughput") < 500:
+            fail("a plan that serves next to nothing has the least latency:", many["choice"]["words"])
     # the least power is no cap below idle
     idle = plan(work, "bitwise", "power", fleet=write(work, "idle.yaml", FLEET.replace('power_idle: "60 W", power_max: "400 W"', 'power_idle: "190 W", power_max: "400 W"')))
     for pool in idle["choice"]["pools"]:
