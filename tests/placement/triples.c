@@ -382,7 +382,7 @@ void triple_draw(uint64_t seed, triple *out)
     out->problem.demand.draft_tokens = seed % 4 == 0 ? 1 + (uint32_t)(seed / 4 % 4) : 0;
     out->problem.demand.kv_offload = may_offload(seed);
     out->problem.demand.origin = seed % 5 < 2 ? (seed % 31 == 0 ? "nowhere" : "site0") : NULL;
-    out->problem.demand.context_parallel = seed % 5 >= 3;
+    out->problem.demand.context_parallel = seed % 3 < 2;
     draw_rules(&task, out);
     out->problem.is_for_execution = dice_chance(&task, is_executable(out->workload) ? 40 : 2);
     out->problem.batch_max = seed % 2 == 0 ? 1 + (uint32_t)(seed / 2 % 19) : 0;
